@@ -1,0 +1,1 @@
+"""Orchestration only: order, parameters, concurrency."""

@@ -1,0 +1,1 @@
+"""What every stage stands on. Knows neither Prefect nor any stage."""

@@ -1,0 +1,40 @@
+"""Content ids and seeds: the same input gives the same id on any machine, in any process.
+
+>>> content_id("scene", "seed_0123456789abcdef")[:6]
+'scene_'
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces and unescaped Unicode; NaN and infinities raise ValueError."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(*parts: Any) -> str:
+    """sha256 (64 hex digits) over the canonical JSON of `parts`; lone surrogates are hashed as they are."""
+    return hashlib.sha256(canonical_json(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_id(prefix: str, *parts: Any) -> str:
+    """`prefix_` and the first 16 hex digits of the hash over what identifies the row."""
+    return f"{prefix}_{digest(prefix, *parts)[:16]}"
+
+
+def seed_of(*parts: Any) -> int:
+    """A 63-bit seed from `parts`; Python's own `hash()` differs between processes and is never used."""
+    return int(digest("seed", *parts)[:16], 16) >> 1
+
+
+def seeded_order(ids: Sequence[str], *salt: Any) -> list[int]:
+    """Positions of `ids` in a shuffle that depends only on the ids and the salt, never on row order.
+
+    Equal ids keep their relative position.
+    """
+    return sorted(range(len(ids)), key=lambda position: (digest(*salt, ids[position]), position))
