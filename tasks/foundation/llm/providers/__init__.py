@@ -1,0 +1,1 @@
+"""One small module a provider; vendor exceptions become ours at this border."""

@@ -1,0 +1,198 @@
+"""What the engine is asked and what it gives back.
+
+A `Request` is one *logical* question of one row. It may take several provider calls (retries after
+a provider failure, re-asks after an unreadable reply); each completed call is kept in the reply
+cache under its own key, so a killed run pays for nothing twice and a replay re-reads every reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel
+
+from tasks.foundation.errors import FailureKind
+from tasks.foundation.ids import digest
+
+KEY_VERSION = 1
+"""Raised when the meaning of a cached reply changes; old entries then stop matching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One alias of configs/models.yaml, resolved. `structured` says how replies are held to a schema."""
+
+    alias: str
+    provider: Literal["openai", "google", "embedded", "scripted"]
+    name: str
+    family: str
+    access: Literal["open", "closed"] = "closed"
+    base_url: str | None = None
+    api_key_env: str | None = None
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    thinking: bool = False
+    thinking_pair: str | None = None
+    max_in_flight: int = 8
+    context_tokens: int | None = None
+    timeout_seconds: float = 120.0
+    supports_seed: bool = True
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    prices: Mapping[str, float] | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two aliases the same model to a fingerprint or the cache (no limits, no keys)."""
+        return {
+            "provider": self.provider,
+            "name": self.name,
+            "base_url": self.base_url,
+            "structured": self.structured,
+            "thinking": self.thinking,
+            "extra_body": dict(self.extra_body),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One logical question. `reply` None asks for plain text; else the JSON is checked against it.
+
+    `row_key` and `purpose` label the ledger row and are no part of the cache key; `sample` is
+    (repeats of a legal duplicate use different samples). `max_tokens` bounds the completion.
+    """
+
+    stage: str
+    row_key: str
+    purpose: str
+    alias: str
+    messages: tuple[Message, ...]
+    reply: type[BaseModel] | None = None
+    sample: int = 0
+    temperature: float = 0.0
+    max_tokens: int = 1024
+    seed: int | None = None
+    prompt_fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCall:
+    """One physical call, as a provider module gets it: everything that can change the reply."""
+
+    model: ModelSpec
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None
+    schema_name: str
+    temperature: float
+    max_tokens: int
+    seed: int | None
+    sample: int
+
+    def key(self) -> str:
+        """The cache key: sha256 over provider, model, base URL, messages, parameters, schema, sample."""
+        return digest(
+            KEY_VERSION,
+            self.model.identity(),
+            [[message.role, message.content] for message in self.messages],
+            self.schema,
+            self.temperature,
+            self.max_tokens,
+            self.seed,
+            self.sample,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call. `completion_tokens` includes `reasoning_tokens`; None: not reported."""
+
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        def plus(a: int | None, b: int | None) -> int | None:
+            return b if a is None else a if b is None else a + b
+
+        return Usage(
+            plus(self.prompt_tokens, other.prompt_tokens),
+            plus(self.cached_tokens, other.cached_tokens),
+            plus(self.completion_tokens, other.completion_tokens),
+            plus(self.reasoning_tokens, other.reasoning_tokens),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """What a provider answered, as it came: also when the text is empty or cut off."""
+
+    text: str
+    usage: Usage
+    finish_reason: str
+    model_reported: str | None = None
+    seed_sent: int | None = None
+    latency_seconds: float = 0.0
+
+
+class Provider(Protocol):
+    """One vendor. `call` returns what came back or raises ModelError / ModelUnavailable; never retries.
+
+    A refusal, content filter or length cut that the vendor *reports* is returned with its
+    `finish_reason` (`stop` | `length` | `content_filter` | `refusal`), so that its usage is booked.
+    """
+
+    async def call(self, call: ProviderCall) -> RawReply: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One row of `llm_calls` (see the table): one logical request with its usage over all attempts."""
+
+    request_id: str
+    stage: str
+    row_key: str
+    purpose: str
+    alias: str
+    model: str
+    family: str
+    provider: str
+    base_url: str | None
+    prompt_fingerprint: str
+    temperature: float
+    seed_sent: int | None
+    model_reported: str | None
+    usage: Usage
+    cost_usd: float | None
+    latency_seconds: float
+    attempts: int
+    from_cache: bool
+    finish_reason: str | None
+    error_kind: FailureKind | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One row of `replies`: the prompt as sent (JSON list of messages) and the last reply's text."""
+
+    request_id: str
+    prompt: str
+    reply: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A readable reply. `value` is an instance of the request's reply model, or the text."""
+
+    value: Any
+    text: str
+    record: CallRecord
