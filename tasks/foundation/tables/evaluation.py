@@ -1,0 +1,174 @@
+"""Rows of the evaluation stages: predictions, simulations, judgements and human ratings.
+
+`sample` (0 unless repeats are asked for) is part of every prediction's and simulation's key.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasks.foundation.tables.dialogues import Speaker, TurnIndex
+from tasks.foundation.tables.types import Float32, Float64, Int32, Json, Language, Row, Score10
+
+SubScore = Annotated[Float32, Field(ge=0, le=1)]
+ScoredBy = Literal["judge", "rule"]
+Sample = Annotated[Int32, Field(ge=0)]
+
+
+class AwarenessPrediction(Row):
+    item_id: str = Field(description="the item")
+    target: str = Field(description="alias of the model under test")
+    sample: Sample = Field(description="repeat, 0-based")
+    prediction: Json | None = Field(description="the labels predicted; null: unreadable")
+    raw: str = Field(description="the reply as it came")
+
+
+class AwarenessScore(Row):
+    item_id: str = Field(description="the item")
+    target: str = Field(description="alias of the model under test")
+    sample: Sample = Field(description="repeat, 0-based")
+    judge: str = Field(description="alias of the judge")
+    accuracy: Score10 | None = Field(description="agreement with the gold labels, 10 best; null: unscored")
+    hallucination: Score10 | None = Field(
+        description="freedom from invented content, 10 best; null: unscored"
+    )
+    accuracy_reason: str | None = Field(description="why; null: unscored or by rule")
+    hallucination_reason: str | None = Field(description="why; null: unscored or by rule")
+    unscored_kind: str | None = Field(description="why there is no score; null: scored")
+    scored_by: ScoredBy = Field(description="a judge, or a rule (an empty prediction scores 0/0)")
+
+
+class Interaction(Row):
+    interaction_id: str = Field(description="content id over episode, target, partner and sample")
+    episode_id: str = Field(description="the episode played")
+    target: str = Field(description="alias of the model under test")
+    partner: str = Field(description="alias of the other side; the target itself in self-play")
+    sample: Sample = Field(description="repeat, 0-based")
+    turn_count: Int32 = Field(description="number of utterances", ge=0)
+    stop_reason: Literal["ended", "max_turns", "fault"] = Field(description="why it stops")
+    fault: Literal["none", "infra", "partner", "target"] = Field(description="whose fault, if any")
+
+
+class InteractionTurn(Row):
+    interaction_id: str = Field(description="the interaction")
+    turn_index: TurnIndex = Field(description="1-based turn")
+    speaker: Speaker = Field(description="participant 1 or 2")
+    text: str = Field(description="what is said")
+
+
+class InteractionScore(Row):
+    interaction_id: str = Field(description="the interaction")
+    judge: str = Field(description="alias of the judge")
+    goal_achievement: Score10 | None = Field(description="10 best; null: unscored")
+    believability: Score10 | None = Field(description="10 best; null: unscored")
+    skillfulness: Score10 | None = Field(description="10 best; null: unscored")
+    realistic: Score10 | None = Field(description="10 best; null: unscored")
+    reasons: Json | None = Field(description="reason per dimension; null: unscored or by rule")
+    unscored_kind: str | None = Field(description="why there is no score; null: scored")
+    scored_by: ScoredBy = Field(description="a judge, or a rule")
+
+
+class ChatSeed(Row):
+    chat_seed_id: str = Field(description="content id over the persona")
+    pool: str = Field(description="persona pool")
+    rank: Int32 = Field(description="rank of the persona in its pool", ge=0)
+    persona_id: str = Field(description="the persona")
+    language: Language = Field(description="language of the conversation")
+    topic: str | None = Field(description="topic; null: error")
+    initial_emotion: str | None = Field(description="emotion of the first turn; null: error")
+    initial_explicit_intent: str | None = Field(description="explicit intent of the first turn; null: error")
+    initial_latent_intent: str | None = Field(description="latent intent of the first turn; null: error")
+    final_intent: str | None = Field(description="what the user wants in the end; null: error")
+    first_query: str | None = Field(description="the first user turn; null: error")
+    error: str | None = Field(description="why the seed is unusable; null: fine")
+
+
+class Conversation(Row):
+    conversation_id: str = Field(description="content id over seed, target, simulator, sample and setting")
+    chat_seed_id: str = Field(description="the seed")
+    pool: str = Field(description="persona pool")
+    target: str = Field(description="alias of the model under test")
+    simulator: str = Field(description="alias of the user simulator")
+    sample: Sample = Field(description="repeat, 0-based")
+    persona_to_target: Literal["none", "perception", "both"] = Field(description="what the target is told")
+    t_actual: Int32 = Field(description="answered turns", ge=0)
+    stop_reason: Literal["achieved", "max_turns", "fault"] = Field(description="why it stops")
+    fault: Literal["none", "infra", "simulator", "target"] = Field(description="whose fault, if any")
+    final_user_text: str | None = Field(description="the last, unanswered user turn; null: none")
+    final_progress: str | None = Field(description="progress label of that turn; null: none")
+
+
+class ConversationTurn(Row):
+    conversation_id: str = Field(description="the conversation")
+    turn_index: TurnIndex = Field(description="1-based turn")
+    user_text: str = Field(description="the simulator's turn")
+    gold_explicit: str = Field(description="the simulator's explicit intent label")
+    gold_latent: str = Field(description="the simulator's latent intent label")
+    gold_emotion: str = Field(description="the simulator's emotion label")
+    progress: Literal["not_started", "in_progress", "achieved"] = Field(
+        description="towards the final intent"
+    )
+    predicted_explicit: str | None = Field(description="null: unreadable or out of vocabulary")
+    predicted_latent: str | None = Field(description="null: unreadable or out of vocabulary")
+    predicted_emotion: str | None = Field(description="null: unreadable or out of vocabulary")
+    perception_fault: str | None = Field(description="why there is no prediction; null: none")
+    assistant_text: str | None = Field(description="the target's answer; null: it gave none")
+    label_reasks: Int32 = Field(description="re-asks for the simulator's labels", ge=0)
+    role_breaks: Int32 = Field(description="re-asks because the simulator left its role", ge=0)
+    drift_latent: Float64 | None = Field(description="1 − cosine of latent intents; null: until metrics")
+    drift_explicit: Float64 | None = Field(description="1 − cosine of explicit intents; null: until metrics")
+    drift_pair: Float64 | None = Field(description="1 − cosine of both together; null: until metrics")
+    final_intent_cosine: Float64 | None = Field(
+        description="predicted against final intent; null: until metrics"
+    )
+
+
+class TurnJudgement(Row):
+    conversation_id: str = Field(description="the conversation")
+    turn_index: TurnIndex = Field(description="1-based turn")
+    judge: str = Field(description="alias of the judge")
+    family: str = Field(description="the judge's model family")
+    empathy_recognition: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    empathy_attribution: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    empathy_resonance: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    empathy_response: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    empathy_support: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    persona_style: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    persona_value: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    persona_culture: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    persona_memory: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    persona_security: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    anthropomorphic_colloquial: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    anthropomorphic_emotional: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    anthropomorphic_flow: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    anthropomorphic_flexibility: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    anthropomorphic_rhythm: SubScore | None = Field(description="0, 0.5 or 1; null: unscored")
+    reasons: Json | None = Field(description="reason per sub-indicator; null: unscored or by rule")
+    unscored_kind: str | None = Field(description="why there is no score; null: scored")
+    scored_by: ScoredBy = Field(description="a judge, or a rule")
+
+
+class FinalIntentJudgement(Row):
+    conversation_id: str = Field(description="the conversation")
+    judge: str = Field(description="alias of the judge")
+    family: str = Field(description="the judge's model family")
+    completed: bool | None = Field(description="the final intent was met; null: unscored")
+    satisfaction: Annotated[Int32, Field(ge=1, le=5)] | None = Field(
+        description="1–5, 5 best; null: unscored"
+    )
+    reason: str | None = Field(description="why; null: unscored or by rule")
+    unscored_kind: str | None = Field(description="why there is no score; null: scored")
+    scored_by: ScoredBy = Field(description="a judge, or a rule")
+
+
+class HumanRating(Row):
+    conversation_id: str = Field(description="the conversation")
+    turn_index: TurnIndex = Field(description="1-based turn")
+    annotator: str = Field(description="who rated")
+    dimension: str = Field(description="empathy, persona or anthropomorphic")
+    score: Annotated[Int32, Field(ge=0, le=5)] = Field(description="0–5, 5 best")
+    saw_judge: bool = Field(description="the rater had seen the judge's score")
+    created_at: datetime = Field(description="UTC")
