@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
-from tasks.foundation.errors import FailureKind
+from tasks.foundation.errors import FailureKind, ModelError
 from tasks.foundation.ids import digest
 
 KEY_VERSION = 1
@@ -29,7 +29,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """One alias of configs/models.yaml, resolved. `structured` says how replies are held to a schema."""
+    """One alias of configs/models.yaml, resolved. `structured` says how replies are held to a schema.
+
+    `name` is the vendor's model name; for `embedded` a name of the weights catalogue or a path to a
+    GGUF file; for `scripted` the import path `module:function` of the callable that answers.
+    """
 
     alias: str
     provider: Literal["openai", "google", "embedded", "scripted"]
@@ -45,6 +49,17 @@ class ModelSpec:
     context_tokens: int | None = None
     timeout_seconds: float = 120.0
     supports_seed: bool = True
+    sends_temperature: bool = True
+    """False for models that refuse the parameter (OpenAI's reasoning models)."""
+    strict_schema: bool = False
+    """OpenAI's `strict` flag on the JSON schema; off unless the endpoint is known to honour it."""
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    api_version: str | None = None
+    """Google only; None: the version pinned in the provider."""
+    slots: int = 4
+    """Embedded only: replies generated side by side; each has `context_tokens` for itself."""
+    threads: int = 1
+    """Embedded only: CPU threads; more than one spins and slows everything else on the machine."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     prices: Mapping[str, float] | None = None
 
@@ -55,6 +70,8 @@ class ModelSpec:
             "name": self.name,
             "base_url": self.base_url,
             "structured": self.structured,
+            "strict_schema": self.strict_schema,
+            "sends_temperature": self.sends_temperature,
             "thinking": self.thinking,
             "extra_body": dict(self.extra_body),
         }
@@ -155,7 +172,16 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One row of `llm_calls` (see the table): one logical request with its usage over all attempts."""
+    """One row of `llm_calls` (see the table): one logical request with its usage over all attempts.
+
+    `from_cache` False: this run made at least one of the calls for this request, in whichever
+    process; usage, cost and latency are then those of the calls it made. `from_cache` True: every
+    reply was paid for before or by another request, and the numbers are those of that payment. So
+    the sum of `cost_usd` over `not from_cache` is what the run spent. `attempts` counts calls that
+    reached the provider, failed ones included. `cost_usd` None: the price is unknown. `error_kind`
+    None: the request was answered. `created_at` (UTC): when the last reply was received, else when
+    the request failed.
+    """
 
     request_id: str
     stage: str
@@ -196,3 +222,13 @@ class Answer:
     value: Any
     text: str
     record: CallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request: exactly one of `answer` and `error` is set; the ledger row always is."""
+
+    answer: Answer | None
+    error: ModelError | None
+    record: CallRecord
+    trace: Trace

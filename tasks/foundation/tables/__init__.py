@@ -63,9 +63,7 @@ _DECLARED: tuple[Table, ...] = (
     Table("reviews", Review, ("dialogue_id", "element", "annotator"), "one row per label and annotator"),
     Table("votes", Vote, ("dialogue_id", "element", "voter"), "one row per disputed label and panel member"),
     Table("verdicts", Verdict, ("dialogue_id", "element"), "one row per label"),
-    Table(
-        "human_reviews", HumanReview, ("dialogue_id", "element", "reviewer"), "one row per label and reviewer"
-    ),
+    Table("human_reviews", HumanReview, ("dialogue_id", "element", "reviewer"), "one row per label and reviewer"),
     Table("awareness_items", AwarenessItem, ("item_id",), "one row per element awareness item"),
     Table("interaction_episodes", InteractionEpisode, ("episode_id",), "one row per interaction episode"),
     Table(
@@ -118,9 +116,7 @@ _DECLARED: tuple[Table, ...] = (
     ),
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
     Table("models", Model, ("alias",), "one row per model alias that the build names"),
-    Table(
-        "rejects", Reject, ("stage", "row_key", "kind"), "one row per input row that a stage could not use"
-    ),
+    Table("rejects", Reject, ("stage", "row_key", "kind"), "one row per input row that a stage could not use"),
     Table("llm_calls", LlmCall, ("stage", "row_key", "purpose", "request_id"), "one row per logical request"),
     Table("replies", Reply, ("request_id",), "one row per request that a stage run cites"),
 )

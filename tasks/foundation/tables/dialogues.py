@@ -73,9 +73,7 @@ class Vote(Row):
     family: str = Field(description="the voter's model family")
     candidates: Json = Field(description="the candidates, shuffled as shown")
     presentation: Int32 = Field(description="which shuffle of the candidates was shown", ge=0)
-    candidate: Int32 | None = Field(
-        description="index chosen, in `candidates`; null: abstained or unreadable"
-    )
+    candidate: Int32 | None = Field(description="index chosen, in `candidates`; null: abstained or unreadable")
     reason: str | None = Field(description="why; null: none given")
 
 

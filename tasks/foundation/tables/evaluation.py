@@ -32,9 +32,7 @@ class AwarenessScore(Row):
     sample: Sample = Field(description="repeat, 0-based")
     judge: str = Field(description="alias of the judge")
     accuracy: Score10 | None = Field(description="agreement with the gold labels, 10 best; null: unscored")
-    hallucination: Score10 | None = Field(
-        description="freedom from invented content, 10 best; null: unscored"
-    )
+    hallucination: Score10 | None = Field(description="freedom from invented content, 10 best; null: unscored")
     accuracy_reason: str | None = Field(description="why; null: unscored or by rule")
     hallucination_reason: str | None = Field(description="why; null: unscored or by rule")
     unscored_kind: str | None = Field(description="why there is no score; null: scored")
@@ -108,9 +106,7 @@ class ConversationTurn(Row):
     gold_explicit: str = Field(description="the simulator's explicit intent label")
     gold_latent: str = Field(description="the simulator's latent intent label")
     gold_emotion: str = Field(description="the simulator's emotion label")
-    progress: Literal["not_started", "in_progress", "achieved"] = Field(
-        description="towards the final intent"
-    )
+    progress: Literal["not_started", "in_progress", "achieved"] = Field(description="towards the final intent")
     predicted_explicit: str | None = Field(description="null: unreadable or out of vocabulary")
     predicted_latent: str | None = Field(description="null: unreadable or out of vocabulary")
     predicted_emotion: str | None = Field(description="null: unreadable or out of vocabulary")
@@ -121,9 +117,7 @@ class ConversationTurn(Row):
     drift_latent: Float64 | None = Field(description="1 − cosine of latent intents; null: until metrics")
     drift_explicit: Float64 | None = Field(description="1 − cosine of explicit intents; null: until metrics")
     drift_pair: Float64 | None = Field(description="1 − cosine of both together; null: until metrics")
-    final_intent_cosine: Float64 | None = Field(
-        description="predicted against final intent; null: until metrics"
-    )
+    final_intent_cosine: Float64 | None = Field(description="predicted against final intent; null: until metrics")
 
 
 class TurnJudgement(Row):
@@ -156,9 +150,7 @@ class FinalIntentJudgement(Row):
     judge: str = Field(description="alias of the judge")
     family: str = Field(description="the judge's model family")
     completed: bool | None = Field(description="the final intent was met; null: unscored")
-    satisfaction: Annotated[Int32, Field(ge=1, le=5)] | None = Field(
-        description="1–5, 5 best; null: unscored"
-    )
+    satisfaction: Annotated[Int32, Field(ge=1, le=5)] | None = Field(description="1–5, 5 best; null: unscored")
     reason: str | None = Field(description="why; null: unscored or by rule")
     unscored_kind: str | None = Field(description="why there is no score; null: scored")
     scored_by: ScoredBy = Field(description="a judge, or a rule")

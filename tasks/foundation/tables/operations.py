@@ -11,9 +11,7 @@ from tasks.foundation.tables.types import Float64, Int32, Int64, Json, Row
 
 class Reject(Row):
     stage: str = Field(description="the stage that could not use the row")
-    row_key: str = Field(
-        description="the row's primary key parts joined by '/'; or file and line of a source row"
-    )
+    row_key: str = Field(description="the row's primary key parts joined by '/'; or file and line of a source row")
     kind: str = Field(description="one of the engine's failure kinds, or parse, schema, filter")
     reason: str = Field(description="expected, found, where")
     retryable: bool = Field(description="the next run tries it again")
@@ -36,12 +34,8 @@ class LlmCall(Row):
     seed_sent: Int64 | None = Field(description="the seed that was sent; null: none was")
     model_reported: str | None = Field(description="what the provider says answered; null: not said")
     prompt_tokens: Int64 | None = Field(description="summed over attempts; null: not reported")
-    cached_tokens: Int64 | None = Field(
-        description="of them read from the provider's cache; null: not reported"
-    )
-    completion_tokens: Int64 | None = Field(
-        description="summed over attempts, reasoning included; null: not reported"
-    )
+    cached_tokens: Int64 | None = Field(description="of them read from the provider's cache; null: not reported")
+    completion_tokens: Int64 | None = Field(description="summed over attempts, reasoning included; null: not reported")
     reasoning_tokens: Int64 | None = Field(description="of them reasoning; null: not reported")
     cost_usd: Float64 | None = Field(description="US dollars; null: price unknown")
     latency_seconds: Float64 = Field(description="time in provider calls, seconds")

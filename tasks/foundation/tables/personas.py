@@ -27,9 +27,7 @@ class PersonaCandidate(Row):
     name: str | None = Field(description="the persona's name; null: not given apart from the text")
     description: str = Field(description="one verbalised paragraph: what is encoded and shown to models")
     age: Int32 | None = Field(description="age in years; null: absent in source")
-    age_bucket: str | None = Field(
-        description="18–24, 25–34, 35–44, 45–54, 55–64, 65+ or under 18; null: no age"
-    )
+    age_bucket: str | None = Field(description="18–24, 25–34, 35–44, 45–54, 55–64, 65+ or under 18; null: no age")
     sex: str | None = Field(description="as the source says; null: absent in source")
     occupation: str | None = Field(description="as the source says; null: absent in source")
     occupation_group: str | None = Field(
@@ -48,9 +46,7 @@ class PersonaCandidate(Row):
     )
     speaking_style: str | None = Field(description="null: absent in source")
     hobbies: list[str] = Field(description="hobbies as the source lists them; may be empty")
-    token_count: Int32 = Field(
-        description="word pieces of the description in the pool's encoder, untruncated"
-    )
+    token_count: Int32 = Field(description="word pieces of the description in the pool's encoder, untruncated")
     licence: str = Field(description="licence of the source")
     raw: Json = Field(description="the source row")
 

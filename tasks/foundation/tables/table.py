@@ -56,9 +56,7 @@ class Table:
 
     def _validated(self, row: Row | Mapping[str, Any]) -> Row:
         if isinstance(row, BaseModel):
-            raise TableError(
-                f"table {self.name}: expected {self.row.__name__} rows, found {type(row).__name__}"
-            )
+            raise TableError(f"table {self.name}: expected {self.row.__name__} rows, found {type(row).__name__}")
         try:
             return self.row.model_validate(dict(row))
         except ValidationError as error:

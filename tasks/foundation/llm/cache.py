@@ -1,0 +1,343 @@
+"""Every reply that was paid for, kept under the key of the call that got it.
+
+One SQLite file (WAL, synchronous=FULL) that several processes may share. Replies are written in
+batches by one thread; `put` returns when the batch is on disk. Errors are never stored; replies that
+turned out unreadable are, for they were paid for and a replay must walk the same path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.foundation.errors import StoreError
+from tasks.foundation.llm.request import RawReply, Usage
+
+BATCH_REPLIES = 64
+BATCH_SECONDS = 0.05
+BUSY_SECONDS = 60.0
+
+_SCHEMA = """
+create table if not exists replies (
+    key text primary key,
+    request text not null,
+    reply text not null,
+    finish_reason text not null,
+    usage text not null,
+    model_reported text,
+    seed_sent integer,
+    latency_seconds real not null,
+    run_id text not null,
+    request_id text not null,
+    stage text not null,
+    alias text not null,
+    created_at text not null
+) without rowid;
+create index if not exists replies_by_stage on replies (stage, created_at);
+"""
+
+_COLUMNS = (
+    "key",
+    "request",
+    "reply",
+    "finish_reason",
+    "usage",
+    "model_reported",
+    "seed_sent",
+    "latency_seconds",
+    "run_id",
+    "request_id",
+    "stage",
+    "alias",
+    "created_at",
+)
+
+_INSERT = (
+    f"insert into replies ({', '.join(_COLUMNS)}) values ({', '.join('?' * len(_COLUMNS))})"
+    " on conflict (key) do nothing"
+)
+
+_SELECT = (
+    "select reply, finish_reason, usage, model_reported, seed_sent, latency_seconds, run_id, request_id,"
+    " created_at from replies where key = ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One completed physical call. `request` is its JSON; `run_id` and `request_id` say who paid for it."""
+
+    key: str
+    request: str
+    reply: RawReply
+    run_id: str
+    request_id: str
+    stage: str
+    alias: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CachedReply:
+    """What a look-up finds: the reply as it came, who paid for it and when (UTC)."""
+
+    reply: RawReply
+    run_id: str
+    request_id: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """One line per stage and alias; token counts are sums of what was reported."""
+
+    stage: str
+    alias: str
+    replies: int
+    prompt_tokens: int
+    completion_tokens: int
+    oldest: str
+    newest: str
+
+
+class ReplyCache:
+    """The reply cache at `path`. Usable from any thread and event loop; several processes may share it."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._read_lock = threading.Lock()
+        self._start_lock = threading.Lock()
+        self._reader = self._connect()
+        self._queue: queue.SimpleQueue[tuple[Entry, Future[None]] | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._closed = False
+
+    def get(self, key: str) -> CachedReply | None:
+        """The committed reply of the call with this key, or None."""
+        try:
+            with self._read_lock:
+                row = self._reader.execute(_SELECT, (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._trouble("cannot be read", error) from error
+        return None if row is None else _cached(row)
+
+    async def put(self, entry: Entry) -> None:
+        """Returns once the reply is on disk; raises StoreError when it could not be written.
+
+        A reply whose caller is cancelled meanwhile is still written.
+        """
+        future: Future[None] = Future()
+        with self._start_lock:
+            if self._closed:
+                raise StoreError(f"The reply cache {self.path} is closed.")
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write_batches, name="reply-cache", daemon=True)
+                self._writer.start()
+            self._queue.put((entry, future))
+        await asyncio.shield(asyncio.wrap_future(future))
+
+    def stats(self) -> list[CacheStats]:
+        """Replies and tokens by stage and alias, in that order."""
+        rows = self._read_all(
+            "select stage, alias, count(*),"
+            " coalesce(sum(json_extract(usage, '$[0]')), 0), coalesce(sum(json_extract(usage, '$[2]')), 0),"
+            " min(created_at), max(created_at) from replies group by stage, alias order by stage, alias"
+        )
+        return [CacheStats(*row) for row in rows]
+
+    def prune(self, *, older_than: datetime | None = None, stage: str | None = None) -> int:
+        """Deletes the replies that match every given condition; returns how many.
+
+        With no condition nothing is deleted: an empty cache is a deleted file.
+        """
+        conditions = {
+            "created_at < ?": _text_of(older_than) if older_than else None,
+            "stage = ?": stage,
+        }
+        chosen = {test: value for test, value in conditions.items() if value is not None}
+        if not chosen:
+            return 0
+        connection = self._connect()
+        try:
+            with connection:
+                done = connection.execute(
+                    f"delete from replies where {' and '.join(chosen)}", tuple(chosen.values())
+                ).rowcount
+            connection.execute("pragma incremental_vacuum")
+            return done
+        except sqlite3.Error as error:
+            raise self._trouble("cannot be pruned", error) from error
+        finally:
+            connection.close()
+
+    def export(self, path: Path | str, *, batch: int = 2000) -> int:
+        """Writes every reply to one Parquet file, ordered by key; returns the number of rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pa.schema([(name, _arrow_type(pa, name)) for name in _COLUMNS])
+        written = 0
+        with pq.ParquetWriter(path, schema) as writer:
+            for rows in self._batches(batch):
+                columns = [list(column) for column in zip(*rows, strict=True)]
+                writer.write_table(pa.table(dict(zip(_COLUMNS, columns, strict=True)), schema=schema))
+                written += len(rows)
+        return written
+
+    def close(self) -> None:
+        """Writes what is waiting and closes the file; a second close does nothing."""
+        with self._start_lock:
+            already, self._closed = self._closed, True
+            writer = self._writer
+        if already:
+            return
+        if writer is not None:
+            self._queue.put(None)
+            writer.join()
+        with self._read_lock:
+            self._reader.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+            connection.execute("pragma auto_vacuum = incremental")
+            _switch_to_wal(connection)
+            connection.execute("pragma synchronous = full")
+            connection.executescript(_SCHEMA)
+        except (sqlite3.Error, OSError) as error:
+            raise self._trouble("cannot be opened", error) from error
+        return connection
+
+    def _write_batches(self) -> None:
+        """The writer thread: a batch is closed after 50 ms or 64 replies, whichever is first."""
+        connection: sqlite3.Connection | None = None
+        stopping = False
+        while not stopping:
+            batch, stopping = self._next_batch()
+            if not batch:
+                continue
+            try:
+                connection = connection or self._connect()
+                _commit(connection, [entry for entry, _ in batch])
+            except (sqlite3.Error, StoreError, ValueError) as error:
+                _settle(batch, self._trouble("cannot be written", error))
+            except BaseException as error:  # a bug: the waiters must hear of it rather than hang
+                _settle(batch, error)
+            else:
+                _settle(batch, None)
+        if connection is not None:
+            connection.close()
+
+    def _next_batch(self) -> tuple[list[tuple[Entry, Future[None]]], bool]:
+        """What to commit together, and whether it is the last."""
+        first = self._queue.get()
+        if first is None:
+            return [], True
+        batch = [first]
+        deadline = time.monotonic() + BATCH_SECONDS
+        while len(batch) < BATCH_REPLIES:
+            try:
+                item = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, True
+            batch.append(item)
+        return batch, False
+
+    def _read_all(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            with self._read_lock:
+                return self._reader.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._trouble("cannot be read", error) from error
+
+    def _batches(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
+        after = ""
+        select = f"select {', '.join(_COLUMNS)} from replies where key > ? order by key limit ?"
+        while rows := self._read_all(select, (after, size)):
+            after = rows[-1][0]
+            yield rows
+
+    def _trouble(self, what: str, error: Exception) -> StoreError:
+        return StoreError(
+            f"The reply cache {self.path} {what}: {error}. Check the disk's free space and permissions;"
+            " what was committed before is safe."
+        )
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """WAL mode. Two processes that create the file at once get "locked" here whatever the timeout."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> None:
+    connection.execute("begin immediate")
+    try:
+        connection.executemany(_INSERT, [_row(entry) for entry in entries])
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+
+
+def _settle(batch: list[tuple[Entry, Future[None]]], error: BaseException | None) -> None:
+    for _, future in batch:
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    reply, usage = entry.reply, entry.reply.usage
+    return (
+        entry.key,
+        entry.request,
+        reply.text,
+        reply.finish_reason,
+        json.dumps([usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens]),
+        reply.model_reported,
+        reply.seed_sent,
+        reply.latency_seconds,
+        entry.run_id,
+        entry.request_id,
+        entry.stage,
+        entry.alias,
+        _text_of(entry.created_at),
+    )
+
+
+def _cached(row: tuple[Any, ...]) -> CachedReply:
+    text, finish_reason, usage, model_reported, seed_sent, latency, run_id, request_id, created_at = row
+    reply = RawReply(text, Usage(*json.loads(usage)), finish_reason, model_reported, seed_sent, latency)
+    return CachedReply(reply, run_id, request_id, datetime.fromisoformat(created_at))
+
+
+def _text_of(moment: datetime) -> str:
+    """UTC in one fixed width, so that text order is time order."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _arrow_type(pa: Any, name: str) -> Any:
+    return {"seed_sent": pa.int64(), "latency_seconds": pa.float64()}.get(name, pa.string())
