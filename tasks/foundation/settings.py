@@ -91,7 +91,7 @@ class Source(Section):
             )
         if self.hub is not None and self.revision is None:
             raise ValueError(
-                f"hub dataset {self.hub!r} needs a pinned `revision`, so that a rebuild reads the same rows"
+                f"hub dataset {self.hub!r} needs a pinned `revision`: a rebuild must read the same rows"
             )
         return self
 

@@ -1,0 +1,127 @@
+"""What a stage is: tables in, tables out, and three steps that a run drives.
+
+1. `prepare` runs once: it reads the inputs, writes what needs no model, and names the *items* that do.
+2. `work` runs once an item, many at a time, in shards; a `ModelError` turns its item into a reject.
+3. `finish` runs once over everything the items made: ranks, selections, what needs the whole.
+
+A stage knows nothing of files, builds, shards or Prefect; it sees a `StageContext`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import polars as pl
+from pydantic import BaseModel
+
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.encoder import Encoder
+from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.prompts import Prompt
+from tasks.foundation.settings import Settings
+from tasks.foundation.tables import Row, Table
+
+Rows = Mapping[str, Sequence[Row]]
+"""Rows by table name (a declared table that the stage writes, or one of its drafts)."""
+
+
+class StageContext(Protocol):
+    """What the steps of a stage may see."""
+
+    settings: Settings
+
+    def model(self, alias: str) -> ModelSpec:
+        """The model of an alias (its family, for example)."""
+
+    def read(self, table: str) -> pl.DataFrame:
+        """A committed input table of this build, in key order; only tables the stage declares in `reads`."""
+
+    def made(self, table: str) -> pl.DataFrame:
+        """What this run has made so far of a table it writes or of a draft: in `work`, what `prepare` wrote;
+        in `finish`, everything. In key order."""
+
+    def encoder(self) -> Encoder:
+        """The sentence encoder of the settings."""
+
+
+class Asker(Protocol):
+    """How `work` asks a model. Every request lands in the item's ledger rows."""
+
+    async def __call__(
+        self,
+        prompt: Prompt[Any, Any],
+        inputs: BaseModel,
+        *,
+        language: str,
+        alias: str,
+        purpose: str,
+        temperature: float,
+        max_tokens: int,
+        reply: type[BaseModel] | None = None,
+        sample: int = 0,
+    ) -> Any:
+        """The validated reply (an instance of `reply`, else of the prompt's reply model; text if neither).
+
+        Raises ModelError when the request failed for good, ModelUnavailable when no request can succeed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What `prepare` made: rows, the items to work on, and where the input rows ended so far.
+
+    `accounting` covers every input row that is not an item; items are counted by the run.
+    """
+
+    items: Sequence[str]
+    rows: Rows = field(default_factory=dict)
+    accounting: Accounting = field(default_factory=Accounting)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What `finish` made; `filtered` counts items that `work` produced but that end here, by reason."""
+
+    rows: Rows = field(default_factory=dict)
+    filtered: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage, declared. `section` of the settings has its name.
+
+    `prepared`, `worked` and `finished` name the tables each step writes (drafts included); every stage
+    also writes rejects, llm_calls and replies. `roles` names the model aliases in use by role. `check`
+    raises ConfigError for settings that cannot work (the family rule), before anything is read or paid
+    for. `files` are further files whose content the rows depend on (sources, mapping files).
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    prepare: Callable[[StageContext], Prepared]
+    prepared: tuple[str, ...] = ()
+    briefs: Callable[[StageContext, Sequence[str]], Mapping[str, Any]] | None = None
+    work: Callable[[StageContext, Any, Asker], Awaitable[Rows]] | None = None
+    worked: tuple[str, ...] = ()
+    finish: Callable[[StageContext], Finished] | None = None
+    finished: tuple[str, ...] = ()
+    drafts: tuple[Table, ...] = ()
+    prompts: tuple[Prompt[Any, Any], ...] = ()
+    taxonomies: tuple[str, ...] = ()
+    encodes: bool = False
+    roles: Callable[[Settings], Mapping[str, Sequence[str]]] = lambda settings: {}
+    check: Callable[[StageContext], None] = lambda context: None
+    files: Callable[[Settings], Sequence[Any]] = lambda settings: ()
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The declared tables this stage commits, in order, without those that every stage writes."""
+        drafts = {table.name for table in self.drafts}
+        steps = (*self.prepared, *self.worked, *self.finished)
+        return tuple(dict.fromkeys(name for name in steps if name not in drafts and name != "rejects"))
+
+    def aliases(self, settings: Settings) -> tuple[str, ...]:
+        """Every model alias the stage names, once, in order of its roles."""
+        return tuple(dict.fromkeys(alias for aliases in self.roles(settings).values() for alias in aliases))
