@@ -25,6 +25,8 @@ from tasks.foundation.llm.request import RawReply, Usage
 
 BATCH_REPLIES = 64
 BATCH_SECONDS = 0.05
+QUIET_SECONDS = 0.003
+"""A batch is also closed when nothing has arrived for this long: a lone request need not wait."""
 BUSY_SECONDS = 60.0
 
 _SCHEMA = """
@@ -210,7 +212,9 @@ class ReplyCache:
     def _connect(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+            )
             connection.execute("pragma auto_vacuum = incremental")
             _switch_to_wal(connection)
             connection.execute("pragma synchronous = full")
@@ -220,7 +224,7 @@ class ReplyCache:
         return connection
 
     def _write_batches(self) -> None:
-        """The writer thread: a batch is closed after 50 ms or 64 replies, whichever is first."""
+        """The writer thread: a batch is closed after 50 ms, 64 replies or a quiet moment."""
         connection: sqlite3.Connection | None = None
         stopping = False
         while not stopping:
@@ -248,7 +252,7 @@ class ReplyCache:
         deadline = time.monotonic() + BATCH_SECONDS
         while len(batch) < BATCH_REPLIES:
             try:
-                item = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+                item = self._queue.get(timeout=min(QUIET_SECONDS, max(0.0, deadline - time.monotonic())))
             except queue.Empty:
                 break
             if item is None:
@@ -316,7 +320,9 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.request,
         reply.text,
         reply.finish_reason,
-        json.dumps([usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens]),
+        json.dumps(
+            [usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens]
+        ),
         reply.model_reported,
         reply.seed_sent,
         reply.latency_seconds,

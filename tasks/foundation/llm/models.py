@@ -1,0 +1,191 @@
+"""Which models there are: configs/models.yaml → alias → ModelSpec.
+
+One entry of the file::
+
+    gpt-4o:
+      provider: openai
+      name: gpt-4o-2024-08-06
+      family: gpt
+      api_key_env: OPENAI_API_KEY
+
+Keys are never in the file: `api_key_env` names the environment variable that holds one, and it is
+read when the provider's client is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tasks.foundation import weights
+from tasks.foundation.errors import ConfigError, ModelUnavailable
+from tasks.foundation.llm.request import ModelSpec
+
+MODELS_FILE = Path(__file__).parents[3] / "configs" / "models.yaml"
+
+KEYLESS = "no-key"
+"""Sent where the endpoint wants none; the SDKs insist on a value."""
+
+
+class Prices(BaseModel):
+    """US dollars per million tokens. Cached input costs `input_per_million` unless it has its own price."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input_per_million: float = Field(ge=0)
+    cached_input_per_million: float | None = Field(default=None, ge=0)
+    output_per_million: float = Field(ge=0)
+
+
+class ModelEntry(BaseModel):
+    """One alias as written in the file; the fields are those of ModelSpec."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    provider: Literal["openai", "google", "embedded", "scripted"]
+    name: str = Field(min_length=1)
+    family: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    access: Literal["open", "closed"] = "closed"
+    base_url: str | None = None
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Z][A-Z0-9_]*$")
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    thinking: bool = False
+    thinking_pair: str | None = None
+    max_in_flight: int = Field(default=8, ge=1)
+    context_tokens: int | None = Field(default=None, ge=256)
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    supports_seed: bool = True
+    sends_temperature: bool = True
+    strict_schema: bool = False
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    api_version: str | None = None
+    slots: int = Field(default=4, ge=1, le=64)
+    threads: int = Field(default=1, ge=1)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    prices: Prices | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def no_credentials(cls, value: str | None) -> str | None:
+        """A URL is written to tables and shown in reports, so it may hold neither user nor query."""
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("expected a URL like http://localhost:8000/v1")
+        if parts.username or parts.password or parts.query:
+            raise ValueError("a base_url holds no user, password or query; keys go through api_key_env")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def only_what_applies(self) -> ModelEntry:
+        if self.provider in ("embedded", "scripted") and (self.base_url or self.api_key_env):
+            raise ValueError(f"a model of provider {self.provider!r} takes no base_url and no api_key_env")
+        if self.provider == "google" and not self.api_key_env:
+            raise ValueError("a model of provider 'google' needs api_key_env")
+        return self
+
+
+class ModelsFile(BaseModel):
+    """The whole file: `models:` maps each alias to its entry."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    models: dict[str, ModelEntry]
+
+
+class Models(dict[str, ModelSpec]):
+    """Aliases in file order. Asking for an unknown one raises ConfigError naming the nearest."""
+
+    def __missing__(self, alias: str) -> ModelSpec:
+        raise ConfigError(unknown_alias(alias, self))
+
+
+def load_models(path: Path | str = MODELS_FILE) -> Models:
+    """The aliases of the file; ConfigError with file, alias and field when it is wrong."""
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"Expected the list of models in {path}: there is no such file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from None
+    return parse_models(content, str(path))
+
+
+def parse_models(content: Any, where: str = "models") -> Models:
+    """`content` (as read from YAML) as specs; `where` names it in errors."""
+    try:
+        entries = ModelsFile.model_validate(content).models
+    except ValidationError as error:
+        raise ConfigError(f"{where} is wrong:\n{_problems(error)}") from None
+    models = Models({alias: _spec(alias, entry) for alias, entry in entries.items()})
+    for spec in models.values():
+        if spec.thinking_pair is not None and spec.thinking_pair not in models:
+            raise ConfigError(
+                f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models)
+            )
+    return models
+
+
+def unknown_alias(alias: str, models: Mapping[str, ModelSpec]) -> str:
+    """The sentence for an alias that does not exist, with the nearest ones that do."""
+    near = difflib.get_close_matches(alias, models, n=3, cutoff=0.5)
+    hint = (
+        f"Did you mean {', '.join(repr(name) for name in near)}?" if near else f"Known: {', '.join(models)}."
+    )
+    return f"Expected a model alias of configs/models.yaml, found {alias!r}. {hint}"
+
+
+def api_key(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str:
+    """The key of this model, or `KEYLESS` where none is configured; ModelUnavailable when it is not set."""
+    if spec.api_key_env is None:
+        return KEYLESS
+    key = environment.get(spec.api_key_env, "").strip()
+    if not key:
+        raise ModelUnavailable(_no_key(spec))
+    return key
+
+
+def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Why the model cannot be called (no key, no weights), or None. Uses no network and prints no key."""
+    if spec.api_key_env is not None and not environment.get(spec.api_key_env, "").strip():
+        return _no_key(spec)
+    if spec.provider == "embedded":
+        return weights.missing(spec.name, spec.alias)
+    if spec.provider == "scripted":
+        from tasks.foundation.llm.providers.scripted import resolve
+
+        try:
+            resolve(spec.name)
+        except ConfigError as error:
+            return str(error)
+    return None
+
+
+def _no_key(spec: ModelSpec) -> str:
+    return (
+        f"Model {spec.alias!r} needs a key in the environment variable {spec.api_key_env}, which is not set."
+        f" Set it (export {spec.api_key_env}=…) or choose another model."
+    )
+
+
+def _spec(alias: str, entry: ModelEntry) -> ModelSpec:
+    values = entry.model_dump(exclude={"prices"})
+    prices = entry.prices.model_dump(exclude_none=True) if entry.prices else None
+    return ModelSpec(alias=alias, prices=prices, **values)
+
+
+def _problems(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors(include_url=False, include_context=False):
+        where = ".".join(str(step) for step in problem["loc"])
+        lines.append(f"  {where}: {problem['msg']} (found {problem['input']!r})")
+    return "\n".join(lines)

@@ -1,0 +1,258 @@
+"""Replies from a list or a callable: tests, and pipelines that run without any model.
+
+In configs/models.yaml the model's name is an import path, `package.module:function`, so that another
+process finds the same callable. `from_schema` below answers any schema with plausible values that
+depend only on the messages, the seed, the sample and the model's `extra_body.voice`.
+
+>>> from_schema  # doctest: +ELLIPSIS
+<function from_schema at ...>
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.ids import seed_of
+from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
+
+Scripted = str | RawReply | Exception
+Answerer = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
+
+LATENCY_ENV = "COLLOQUY_SCRIPTED_LATENCY"
+"""Seconds that every scripted call takes; for trying out kills and progress reports."""
+
+_WORDS = (
+    "quiet river morning letter harvest lantern bridge garden winter promise window market coffee violin"
+    " station mountain kitchen orchard notebook journey doctor teacher sister neighbour engine island"
+    " carries finds mends leaves remembers asks answers waits hopes chooses walks paints"
+    " gentle stubborn early honest careful bright distant patient uneasy grateful"
+).split()
+
+_STRING_FORMATS = {
+    "date": "2026-01-02",
+    "date-time": "2026-01-02T03:04:05Z",
+    "time": "03:04:05Z",
+    "email": "someone@example.org",
+    "uri": "https://example.org/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+
+
+class ScriptedProvider:
+    """Answers from `replies` in order, from a callable, or (None) from the callable each model names.
+
+    A list that runs out raises AssertionError: an unexpected call is a fault of the test or the code.
+    """
+
+    def __init__(self, replies: Sequence[Scripted] | Answerer | None = None) -> None:
+        self.calls: list[ProviderCall] = []
+        self._answerer = replies if callable(replies) else None
+        self._waiting = None if replies is None or callable(replies) else list(replies)
+        self._keep_calls = replies is not None
+
+    async def call(self, call: ProviderCall) -> RawReply:
+        """The next reply; text becomes a RawReply that stopped by itself, exceptions are raised."""
+        if self._keep_calls:
+            self.calls.append(call)
+        started = time.monotonic()
+        if latency := float(os.environ.get(LATENCY_ENV, "0") or 0):
+            await asyncio.sleep(latency)
+        reply = await self._reply(call)
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, RawReply):
+            return reply
+        return as_reply(reply, call, time.monotonic() - started)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def _reply(self, call: ProviderCall) -> Scripted:
+        if self._waiting is not None:
+            if not self._waiting:
+                raise AssertionError(
+                    f"The scripted replies ran out at call {len(self.calls)} ({call.model.alias})."
+                )
+            return self._waiting.pop(0)
+        answerer = self._answerer or resolve(call.model.name)
+        reply = answerer(call)
+        return await reply if inspect.isawaitable(reply) else reply
+
+
+def as_reply(text: str, call: ProviderCall, latency_seconds: float = 0.0) -> RawReply:
+    """`text` as a complete reply; tokens are counted as four characters each."""
+    prompt = sum(len(message.content) for message in call.messages)
+    usage = Usage(_tokens(prompt), 0, _tokens(len(text)), 0)
+    return RawReply(text, usage, "stop", call.model.name, call.seed, latency_seconds)
+
+
+def resolve(name: str) -> Answerer:
+    """The callable that `package.module:function` names; ConfigError when there is none."""
+    module_name, _, function_name = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), function_name or "-")
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"Expected the name of a scripted model to be package.module:function, found {name!r}: {error}"
+        ) from None
+    if not callable(found):
+        raise ConfigError(
+            f"Expected {name!r} to be a function of one ProviderCall, found {type(found).__name__}."
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def from_schema(call: ProviderCall) -> str:
+    """JSON that fits the call's schema, or two sentences of text: the same for the same call anywhere."""
+    messages = [[message.role, message.content] for message in call.messages]
+    voice = call.model.extra_body.get("voice")
+    source = random.Random(seed_of("from_schema", voice, messages, call.seed, call.sample))
+    if call.schema is None:
+        return f"{_sentence(source, 8)} {_sentence(source, 6)}"
+    definitions = call.schema.get("$defs", {})
+    return json.dumps(_value(call.schema, source, definitions, depth=0), ensure_ascii=False)
+
+
+def _value(
+    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
+) -> Any:
+    """One value that fits `schema`; raises ConfigError on what this filler does not know."""
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[-1]
+        return _value(
+            {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}},
+            source,
+            definitions,
+            depth,
+        )
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return source.choice(schema["enum"])
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return _value(_choice(schema[several], source, depth), source, definitions, depth)
+    if "allOf" in schema:
+        merged = {key: value for part in schema["allOf"] for key, value in part.items()}
+        return _value(
+            {**merged, **{k: v for k, v in schema.items() if k != "allOf"}}, source, definitions, depth
+        )
+    return _of_type(schema, source, definitions, depth)
+
+
+def _of_type(
+    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
+) -> Any:
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    if isinstance(kind, list):
+        kind = next((name for name in kind if name != "null"), "null")
+    match kind:
+        case "object":
+            return _object(schema, source, definitions, depth)
+        case "array":
+            return _array(schema, source, definitions, depth)
+        case "string":
+            return _string(schema, source)
+        case "integer":
+            return source.randint(*_bounds(schema, 1, 5))
+        case "number":
+            low, high = _bounds(schema, 0, 1)
+            return min(max(round(source.uniform(low, high), 2), low), high)
+        case "boolean":
+            return source.random() < 0.5
+        case "null":
+            return None
+    raise ConfigError(f"The scripted model cannot fill a schema of type {kind!r}: {dict(schema)!r}.")
+
+
+def _choice(options: Sequence[Mapping[str, Any]], source: random.Random, depth: int) -> Mapping[str, Any]:
+    """An alternative: seldom null, and null where the nesting would not end."""
+    nulls = [option for option in options if option.get("type") == "null"]
+    others = [option for option in options if option.get("type") != "null"]
+    if nulls and (not others or depth > 6 or source.random() < 0.1):
+        return nulls[0]
+    return source.choice(others)
+
+
+def _object(
+    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
+) -> Any:
+    known = {
+        name: _value(part, source, definitions, depth + 1)
+        for name, part in schema.get("properties", {}).items()
+    }
+    rest = schema.get("additionalProperties")
+    if isinstance(rest, Mapping):
+        for index in range(max(schema.get("minProperties", 0), 1)):
+            known[f"{source.choice(_WORDS)}{index}"] = _value(rest, source, definitions, depth + 1)
+    return known
+
+
+def _array(
+    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
+) -> Any:
+    fixed = [_value(part, source, definitions, depth + 1) for part in schema.get("prefixItems", [])]
+    low = schema.get("minItems", 0 if depth > 6 else 1)
+    high = schema.get("maxItems", low if depth > 6 else max(low, 3))
+    items = schema.get("items", {})
+    wanted = source.randint(low, max(low, high)) if "items" in schema else 0
+    while len(fixed) < wanted:
+        item = _value(items, source, definitions, depth + 1)
+        if not schema.get("uniqueItems") or item not in fixed:
+            fixed.append(item)
+        elif len(fixed) >= low and source.random() < 0.2:
+            break
+    return fixed
+
+
+def _string(schema: Mapping[str, Any], source: random.Random) -> str:
+    if "pattern" in schema:
+        raise ConfigError(
+            f"The scripted model cannot fill a string with the pattern {schema['pattern']!r};"
+            " name a callable of your own in configs/models.yaml."
+        )
+    if schema.get("format") in _STRING_FORMATS:
+        return _STRING_FORMATS[schema["format"]]
+    low, high = schema.get("minLength", 1), schema.get("maxLength", 10_000)
+    text = _sentence(source, source.randint(4, 9))
+    while len(text) < low:
+        text = f"{text} {_sentence(source, 6)}"
+    cut = text[: max(low, high)]
+    return (
+        cut
+        if len(cut.strip()) >= low and cut.strip() == cut
+        else (cut.strip() + "." * high)[: max(low, len(cut))]
+    )
+
+
+def _sentence(source: random.Random, words: int) -> str:
+    return " ".join(source.choice(_WORDS) for _ in range(words)).capitalize() + "."
+
+
+def _bounds(schema: Mapping[str, Any], low: int, span: int) -> tuple[int, int]:
+    """Whole lower and upper bounds within the schema's own, open ends filled in."""
+    step = 1 if schema.get("type") == "integer" else 0
+    lowest = schema.get(
+        "minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None
+    )
+    highest = schema.get(
+        "maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None
+    )
+    if lowest is None and highest is None:
+        return low, low + span
+    if lowest is None:
+        return highest - span, highest
+    return lowest, lowest + span if highest is None else highest
+
+
+def _tokens(characters: int) -> int:
+    return (characters + 3) // 4
