@@ -1,0 +1,134 @@
+"""Commits: the JSON record that makes a stage's rows visible, all its tables at once.
+
+{"build": "2026-12", "stage": "scenes", "fingerprint": "3f9a…", "revision": 0, "partial": false,
+ "tables": {"scenes": [{"path": …, "rows": 8, "hash": …, "label": "00000"}, …], …}, "accounting": …}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.errors import StoreError
+from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.parts import Part, sum_hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One committed stage of one build.
+
+    `partial`: rows failed in a way that may pass later. `components` are the parts of the fingerprint by
+    name (why is it stale?). `parents` maps each input table to the content hash that was read. `record` is
+    what only people read: settings, versions, usage. Times are UTC, ISO 8601.
+    """
+
+    build: str
+    stage: str
+    fingerprint: str
+    revision: int
+    partial: bool
+    tables: Mapping[str, tuple[Part, ...]]
+    drafts: Mapping[str, tuple[Part, ...]]
+    accounting: Accounting
+    components: Mapping[str, str]
+    parents: Mapping[str, str]
+    started_at: str
+    ended_at: str
+    ends_chain: bool
+    usage: Mapping[str, Any]
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    def table_hash(self, table: str) -> str:
+        """Content hash of one of its tables."""
+        return sum_hashes(part.hash for part in self.tables[table])
+
+    def rows(self, table: str) -> int:
+        return sum(part.rows for part in self.tables[table])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "build": self.build,
+            "stage": self.stage,
+            "fingerprint": self.fingerprint,
+            "revision": self.revision,
+            "partial": self.partial,
+            "tables": _parts_to_json(self.tables),
+            "drafts": _parts_to_json(self.drafts),
+            "accounting": self.accounting.to_json(),
+            "components": dict(self.components),
+            "parents": dict(self.parents),
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "ends_chain": self.ends_chain,
+            "usage": dict(self.usage),
+            "record": dict(self.record),
+        }
+
+    @staticmethod
+    def from_json(plain: Mapping[str, Any]) -> Commit:
+        return Commit(
+            **{
+                **plain,
+                "tables": _parts_from_json(plain["tables"]),
+                "drafts": _parts_from_json(plain["drafts"]),
+                "accounting": Accounting.from_json(plain["accounting"]),
+            }
+        )
+
+
+def _parts_to_json(parts: Mapping[str, tuple[Part, ...]]) -> dict[str, Any]:
+    return {table: [part.to_json() for part in each] for table, each in parts.items()}
+
+
+def _parts_from_json(plain: Mapping[str, Any]) -> dict[str, tuple[Part, ...]]:
+    return {table: tuple(Part(**part) for part in each) for table, each in plain.items()}
+
+
+def write_commit(layout: Layout, commit: Commit) -> None:
+    """Make the commit visible by one rename."""
+    text = json.dumps(commit.to_json(), indent=1, ensure_ascii=False)
+    write_text(layout.commit(commit.build, commit.stage), layout.scratch, text)
+
+
+def read_commit(layout: Layout, build: str, stage: str) -> Commit | None:
+    """The stage's commit in a build; None when it has none. StoreError for a damaged record."""
+    path = layout.commit(build, stage)
+    try:
+        return Commit.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"commit record {path} cannot be read ({error}). It is written whole, so something else changed it: "
+            "restore it, or delete it and run the stage again (replies come from the cache)."
+        ) from None
+
+
+def commits_of(layout: Layout, build: str) -> dict[str, Commit]:
+    """The commits of a build by stage, oldest first; empty for a build that does not exist."""
+    folder = layout.builds / build
+    found = [read_commit(layout, build, path.stem) for path in sorted(folder.glob("*.json"))]
+    commits = sorted((commit for commit in found if commit is not None), key=lambda commit: commit.ended_at)
+    return {commit.stage: commit for commit in commits}
+
+
+def builds(layout: Layout) -> list[str]:
+    """Names of all builds that have a commit."""
+    return sorted({path.parent.name for path in layout.builds.glob("*/*.json")})
+
+
+def shown_build(layout: Layout) -> str | None:
+    """The build that schema `main` shows: the pinned one, else the newest whose chain is complete, else the
+    newest; None when there is none."""
+    if layout.pin.exists():
+        return layout.pin.read_text(encoding="utf-8").strip()
+    newest = {
+        build: max((commit.ends_chain, commit.ended_at) for commit in commits_of(layout, build).values())
+        for build in builds(layout)
+    }
+    return max(newest, key=lambda build: newest[build]) if newest else None

@@ -1,0 +1,59 @@
+"""Files that appear whole or not at all: a temporary file, fsync, `os.replace`, fsync of the folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from tasks.foundation.errors import StoreError
+
+
+def replace_file(path: Path, scratch: Path, write: Callable[[Path], None]) -> None:
+    """Make `path` by letting `write` fill a temporary file in `scratch`. StoreError when the disk is full."""
+    temporary = scratch / f"{path.name}.{uuid.uuid4().hex}.tmp"
+    try:
+        scratch.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        _sync(temporary)
+        os.replace(temporary, path)
+        _sync(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(_explain(path, error)) from error
+
+
+def write_text(path: Path, scratch: Path, text: str) -> None:
+    replace_file(path, scratch, lambda temporary: _write(temporary, text))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _explain(path: Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        free = _free_bytes(path)
+        return (
+            f"{path} cannot be written: the disk is full ({free} bytes free). What was committed is safe; free some "
+            "space and run the same command, it goes on where it stopped."
+        )
+    return f"{path} cannot be written: {error}"
+
+
+def _free_bytes(path: Path) -> str:
+    while not path.exists():
+        path = path.parent
+    return f"{shutil.disk_usage(path).free:,}"

@@ -1,0 +1,80 @@
+"""Names and places in the artifacts folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.settings import ROOT
+
+_BUILD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def build_name(given: str, today: date) -> str:
+    """The checked name of a build; `{date}` becomes `today` (for schedules). ConfigError if malformed."""
+    name = given.replace("{date}", today.isoformat())
+    if not _BUILD.fullmatch(name):
+        raise ConfigError(
+            f"build name {given!r}: expected 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit "
+            "(it becomes a folder name), for example 2026-12 or nightly-{date}"
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Paths under one artifacts folder."""
+
+    root: Path
+
+    @staticmethod
+    def default() -> Layout:
+        """`COLLOQUY_ARTIFACTS`, else artifacts/ of the checkout."""
+        return Layout(Path(os.environ.get("COLLOQUY_ARTIFACTS") or ROOT / "artifacts").absolute())
+
+    @property
+    def builds(self) -> Path:
+        return self.root / "builds"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    @property
+    def scratch(self) -> Path:
+        """For files that are not yet what they will be; same file system, so that a rename is atomic."""
+        return self.root / "tmp"
+
+    @property
+    def reports(self) -> Path:
+        return self.root / "reports"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "colloquy.duckdb"
+
+    @property
+    def pin(self) -> Path:
+        """Holds the name of the build that schema `main` shows; absent: the newest."""
+        return self.builds / "pinned"
+
+    def commit(self, build: str, stage: str) -> Path:
+        return self.builds / build / f"{stage}.json"
+
+    def lock(self, build: str, stage: str) -> Path:
+        return self.builds / build / f".{stage}.lock"
+
+    def plan(self, build: str, stage: str, fingerprint: str, revision: int) -> Path:
+        return self.builds / build / ".plans" / f"{stage}-{fingerprint}-r{revision}.json"
+
+    def part(self, table: str, build: str, fingerprint: str, label: str, revision: int) -> Path:
+        """Where a part lies. `label` is a shard's number or the name of a step (prepare, finish)."""
+        suffix = f".r{revision}" if revision else ""
+        return self.root / "store" / table / f"build={build}" / fingerprint / f"part-{label}{suffix}.parquet"
+
+    def relative(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()

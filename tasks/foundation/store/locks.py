@@ -1,0 +1,73 @@
+"""One process at a time runs a stage of a build; the lock of a dead owner is free by itself.
+
+The lock is the kernel's (`flock`), so it ends with its process however that ends. The file's text says
+who holds it, for the message to the one who waits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from tasks.foundation.errors import BuildBusy
+
+_POLL_SECONDS = 0.5
+
+
+@contextmanager
+def lock(path: Path, what: str, wait_seconds: float) -> Iterator[None]:
+    """Hold the lock of `path`; BuildBusy naming the owner when it is not free within `wait_seconds`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        _acquire(file, what, wait_seconds)
+        _sign(file)
+        try:
+            yield
+        finally:
+            file.truncate(0)
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _acquire(file: IO[str], what: str, wait_seconds: float) -> None:
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise BuildBusy(
+                    f"{what} is being run by {_owner(file)}. Wait for it, or stop it; "
+                    "run.lock_wait_seconds makes a run wait instead of refusing."
+                ) from None
+            time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def _sign(file: IO[str]) -> None:
+    file.truncate(0)
+    owner = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "command": " ".join(sys.argv),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    file.write(json.dumps(owner))
+    file.flush()
+
+
+def _owner(file: IO[str]) -> str:
+    file.seek(0)
+    try:
+        owner = json.loads(file.read())
+    except ValueError:
+        return "another process"
+    return "process {pid} on {host} (`{command}`, since {since})".format(**owner)

@@ -1,0 +1,111 @@
+"""Parquet parts: written whole, read by name, hashed so that neither row order nor sharding shows.
+
+The content hash of a table is the sum (mod 2^256) of the sha256 of its rows, so the hash of a table is
+the sum of those of its parts, and equal rows give equal hashes however they were dealt out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.foundation.errors import TableError
+from tasks.foundation.store.durable import replace_file
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables import Table
+
+_MODULUS = 2**256
+_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One committed file: path relative to the artifacts folder, rows, content hash (64 hex digits),
+    and the label of the step or shard that wrote it."""
+
+    path: str
+    rows: int
+    hash: str
+    label: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "rows": self.rows, "hash": self.hash, "label": self.label}
+
+
+def write_part(layout: Layout, path: Path, table: Table, rows: pa.Table, facts: Mapping[str, str]) -> None:
+    """Write `rows` (of the table's schema) as one part; `facts` become its Parquet metadata.
+
+    Raises StoreError when it cannot be written. The part exists whole or not at all.
+    """
+    if not rows.schema.equals(table.schema):
+        raise TableError(f"table {table.name}: expected schema {table.schema}, found {rows.schema}")
+    rows = rows.replace_schema_metadata(dict(facts))
+    replace_file(path, layout.scratch, lambda temporary: pq.write_table(rows, temporary, compression="zstd"))
+
+
+def part_facts(path: Path) -> dict[str, str]:
+    """The facts a part was written with."""
+    metadata = _open(path).schema_arrow.metadata or {}
+    return {name.decode(): value.decode() for name, value in metadata.items() if name != b"ARROW:schema"}
+
+
+def read_part(path: Path, table: Table) -> pa.Table:
+    """The rows of a part in the table's schema, columns by name; TableError for a damaged file."""
+    try:
+        return pq.read_table(path, partitioning=None).select(list(table.columns)).cast(table.schema)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise TableError(f"part {path} of table {table.name} cannot be read: {error}") from None
+
+
+def describe_part(layout: Layout, path: Path, table: Table, label: str) -> Part:
+    """Row count and content hash of a part, read back from the file (also proves that it can be read)."""
+    rows = read_part(path, table)
+    return Part(layout.relative(path), rows.num_rows, content_hash(rows), label)
+
+
+def content_hash(rows: pa.Table) -> str:
+    """The content hash of rows, whatever their order; an empty table hashes to zeros."""
+    total = 0
+    for batch in rows.to_batches(max_chunksize=_BATCH):
+        total += sum(_row_hash(row) for row in batch.to_pylist())
+    return f"{total % _MODULUS:064x}"
+
+
+def sum_hashes(hashes: Iterable[str]) -> str:
+    return f"{sum(int(value, 16) for value in hashes) % _MODULUS:064x}"
+
+
+def _row_hash(row: Mapping[str, Any]) -> int:
+    text = json.dumps(row, sort_keys=True, ensure_ascii=False, default=_plain)
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"no plain form for {type(value).__name__}")
+
+
+def read_frame(layout: Layout, table: Table, paths: Sequence[str]) -> pl.DataFrame:
+    """The rows of some parts as one polars frame in key order."""
+    parts = [read_part(layout.root / path, table) for path in paths]
+    rows = pa.concat_tables([table.schema.empty_table(), *parts])
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.sort(list(table.key), maintain_order=True)
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"part {path} cannot be read: {error}") from None
