@@ -236,7 +236,7 @@ class ReplyCache:
                 _commit(connection, [entry for entry, _ in batch])
             except (sqlite3.Error, StoreError, ValueError) as error:
                 _settle(batch, self._trouble("cannot be written", error))
-            except BaseException as error:  # a bug: the waiters must hear of it rather than hang
+            except BaseException as error:  # noqa: BLE001 - a bug: the waiters must hear of it rather than hang
                 _settle(batch, error)
             else:
                 _settle(batch, None)

@@ -151,7 +151,7 @@ def _last_valid(candidates: list[Candidate], model: type[BaseModel]) -> Reading:
             return Reading(_validated(_mended(candidate, trouble), model), repaired=True)
         except BadReply as still:
             mended_troubles.append(still)
-    raise next((trouble for trouble in mended_troubles if trouble.kind == "invalid"), mended_troubles[0])
+    raise next((worst for worst in mended_troubles if worst.kind == "invalid"), mended_troubles[0])
 
 
 def _mended(candidate: Candidate, trouble: BadReply) -> Any:

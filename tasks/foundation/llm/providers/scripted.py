@@ -18,7 +18,7 @@ import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import seed_of
@@ -30,7 +30,7 @@ Answerer = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
 LATENCY_ENV = "COLLOQUY_SCRIPTED_LATENCY"
 """Seconds that every scripted call takes; for trying out kills and progress reports."""
 
-_WORDS = (
+_WORDS = (  # noqa: SIM905 - easier to read as a text
     "quiet river morning letter harvest lantern bridge garden winter promise window market coffee violin"
     " station mountain kitchen orchard notebook journey doctor teacher sister neighbour engine island"
     " carries finds mends leaves remembers asks answers waits hopes chooses walks paints"
@@ -108,7 +108,7 @@ def resolve(name: str) -> Answerer:
         raise ConfigError(
             f"Expected {name!r} to be a function of one ProviderCall, found {type(found).__name__}."
         )
-    return found  # type: ignore[no-any-return]
+    return cast(Answerer, found)
 
 
 def from_schema(call: ProviderCall) -> str:
