@@ -1,0 +1,15 @@
+"""Rows of local files (parquet, json, jsonl, csv, plain or .gz) and of hub datasets, one at a time.
+
+A file that cannot be used as a whole raises SourceError: absent, empty, cut short, not UTF-8, without a
+column that is needed, or with a filter that selects nothing. A bad row is yielded with its `problem` and
+stops nothing. Nothing is read before the first row is asked for, and a file is never held whole unless it
+is one JSON array.
+"""
+
+from __future__ import annotations
+
+from tasks.foundation.sources.local import find_files
+from tasks.foundation.sources.open import open_source
+from tasks.foundation.sources.rows import Problem, SourceRow
+
+__all__ = ["Problem", "SourceRow", "find_files", "open_source"]

@@ -1,0 +1,141 @@
+"""Opens a source of the settings: rows with the columns that are needed, filtered, up to the limit."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tasks.foundation.errors import SourceError
+from tasks.foundation.settings import Source
+from tasks.foundation.sources.hub import fetch_file, read_dataset
+from tasks.foundation.sources.local import find_files, read_file
+from tasks.foundation.sources.rows import Problem, SourceRow
+
+PEEKED_ROWS = 100
+"""A column that none of the first rows has is missing from the source, not from a row."""
+SHOWN_VALUES = 8
+
+
+def open_source(
+    source: Source,
+    required: Sequence[str | tuple[str, ...]] = (),
+    where: Mapping[str, Sequence[str]] | None = None,
+    hub_file: Callable[[Source], str] | None = None,
+) -> Iterator[SourceRow]:
+    """Rows of `source` in order, at most `source.limit`, numbered over all its files.
+
+    `required` names columns (a tuple: any one of them) that rows must have; empty for rows that are no
+    objects. A row that lacks one is yielded with a `schema` problem. `where` keeps rows whose column holds
+    one of the values; rows that are left out are still yielded, without value and problem, so that they can
+    be counted. `hub_file` names the file of a hub dataset to read instead of streaming the dataset.
+    Raises SourceError for a problem of the whole source, at the row where it is met.
+    """
+    name = source.hub or str(source.path)
+    rows = _numbered(_rows(source, hub_file))
+    if required or where:
+        rows = _with_columns(rows, [*required, *(where or ())], name)
+    rows = itertools.islice(rows, source.limit)
+    return _filtered(rows, where, name) if where else _not_empty(rows, name)
+
+
+def _rows(source: Source, hub_file: Callable[[Source], str] | None) -> Iterator[SourceRow]:
+    if source.file is not None:
+        files = find_files(source.file)
+    elif hub_file is not None:
+        files = [fetch_file(source, hub_file(source))]
+    else:
+        yield from read_dataset(source)
+        return
+    for file in files:
+        yield from read_file(file)
+
+
+def _numbered(rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
+    for index, row in enumerate(rows):
+        yield SourceRow(index, row.where, row.value, row.problem, row.text)
+
+
+def _not_empty(rows: Iterator[SourceRow], name: str) -> Iterator[SourceRow]:
+    first = next(rows, None)
+    if first is None:
+        raise SourceError(f"source {name} is empty: expected rows, found none. Fetch or write it again.")
+    yield first
+    yield from rows
+
+
+def _with_columns(
+    rows: Iterator[SourceRow], required: Sequence[str | tuple[str, ...]], name: str
+) -> Iterator[SourceRow]:
+    peeked = list(itertools.islice(rows, PEEKED_ROWS))
+    _require_columns(peeked, required, name)
+    for row in itertools.chain(peeked, rows):
+        yield row if row.problem else _checked(row, required)
+
+
+def _require_columns(peeked: Sequence[SourceRow], required: Sequence[str | tuple[str, ...]], name: str) -> None:
+    objects = [row.value for row in peeked if isinstance(row.value, dict)]
+    found = list(dict.fromkeys(column for value in objects for column in value))
+    missing = [column for column in required if not _any_of(column, found)]
+    if objects and missing:
+        raise SourceError(
+            f"source {name} lacks {_listed(missing)}; found the columns {', '.join(map(str, found))}"
+            f"{_did_you_mean(missing, found)}. Is it the right file, and the right reader for it?"
+        )
+
+
+def _checked(row: SourceRow, required: Sequence[str | tuple[str, ...]]) -> SourceRow:
+    if not isinstance(row.value, dict):
+        reason = f"expected an object with columns, found {type(row.value).__name__} {str(row.value)[:60]!r}"
+    else:
+        missing = [column for column in required if not _any_of(column, row.value)]
+        if not missing:
+            return row
+        reason = f"expected {_listed(missing)}, found {', '.join(map(str, row.value)) or 'an empty object'}"
+    return SourceRow(row.index, row.where, problem=Problem("schema", reason), text=str(row.value)[:200])
+
+
+def _filtered(rows: Iterator[SourceRow], where: Mapping[str, Sequence[str]], name: str) -> Iterator[SourceRow]:
+    seen: dict[str, Counter[str]] = {column: Counter() for column in where}
+    kept = read = 0
+    for row in rows:
+        read += 1
+        if row.problem is None:
+            for column in where:
+                seen[column][str(row.value[column])] += 1
+            if not all(str(row.value[column]) in allowed for column, allowed in where.items()):
+                yield SourceRow(row.index, row.where)
+                continue
+            kept += 1
+        yield row
+    if not read:
+        raise SourceError(f"source {name} is empty: expected rows, found none. Fetch or write it again.")
+    if not kept and any(seen.values()):
+        raise SourceError(f"the filter of source {name} selects none of its {read} rows: {_values(where, seen)}")
+
+
+def _values(where: Mapping[str, Sequence[str]], seen: Mapping[str, Counter[str]]) -> str:
+    parts = []
+    for column, allowed in where.items():
+        common = seen[column].most_common(SHOWN_VALUES)
+        shown = ", ".join(f"{value!r} ({count})" for value, count in common)
+        more = f" and {len(seen[column]) - len(common)} others" if len(seen[column]) > len(common) else ""
+        parts.append(f"{column} is expected to be one of {list(allowed)}, found {shown}{more}")
+    return "; ".join(parts) + ". Change `where` to values that occur."
+
+
+def _any_of(column: str | tuple[str, ...], columns: Any) -> bool:
+    return column in columns if isinstance(column, str) else any(name in columns for name in column)
+
+
+def _listed(columns: Sequence[str | tuple[str, ...]]) -> str:
+    names = [repr(column) if isinstance(column, str) else " or ".join(map(repr, column)) for column in columns]
+    return f"the column{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _did_you_mean(missing: Sequence[str | tuple[str, ...]], found: Sequence[str]) -> str:
+    wanted = [column if isinstance(column, str) else column[0] for column in missing]
+    near = [match for name in wanted for match in difflib.get_close_matches(name, found, n=1, cutoff=0.6)]
+    return f" (did you mean {', '.join(map(repr, near))}?)" if near else ""

@@ -1,0 +1,31 @@
+"""What every source yields: one row of a file or dataset, or the reason why it is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ProblemKind = Literal["parse", "schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why one row cannot be used: `parse` (not JSON, not CSV), `schema` (read, but of the wrong shape)."""
+
+    kind: ProblemKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One row. `index` counts rows from 0; `where` is "<file name>:<line>", lines from 1.
+
+    Exactly one of `value` (parsed; any JSON value) and `problem` is given; `text` is the raw line of a
+    row that could not be parsed, shortened.
+    """
+
+    index: int
+    where: str
+    value: Any = None
+    problem: Problem | None = None
+    text: str | None = None
