@@ -90,9 +90,7 @@ class Source(Section):
                 f"path={self.path!r}, hub={self.hub!r}"
             )
         if self.hub is not None and self.revision is None:
-            raise ValueError(
-                f"hub dataset {self.hub!r} needs a pinned `revision`: a rebuild must read the same rows"
-            )
+            raise ValueError(f"hub dataset {self.hub!r} needs a pinned `revision`: a rebuild must read the same rows")
         return self
 
     @property
@@ -127,11 +125,6 @@ class LlmSection(Section):
     max_reasks: Count
     retry_attempts: Positive
     retry_base_seconds: Annotated[float, Field(ge=0)]
-
-
-class EmbeddedSection(Section):
-    slots: Positive
-    threads: Positive
 
 
 class EncoderSection(Section):
@@ -227,7 +220,6 @@ class Settings(BaseSettings):
 
     run: RunSection
     llm: LlmSection
-    embedded: EmbeddedSection
     encoder: EncoderSection
     personas: PersonasSection
     scenes: ScenesSection

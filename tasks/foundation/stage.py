@@ -122,6 +122,11 @@ class Stage:
         steps = (*self.prepared, *self.worked, *self.finished)
         return tuple(dict.fromkeys(name for name in steps if name not in drafts and name != "rejects"))
 
+    @property
+    def package(self) -> str:
+        """The Python package that holds the stage's code (its `task` module's)."""
+        return self.prepare.__module__.rpartition(".")[0]
+
     def aliases(self, settings: Settings) -> tuple[str, ...]:
         """Every model alias the stage names, once, in order of its roles."""
         return tuple(dict.fromkeys(alias for aliases in self.roles(settings).values() for alias in aliases))

@@ -20,7 +20,7 @@ def replace_file(path: Path, scratch: Path, write: Callable[[Path], None]) -> No
         path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
         _sync(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
         _sync(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)

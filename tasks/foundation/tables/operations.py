@@ -24,6 +24,7 @@ class LlmCall(Row):
     stage: str = Field(description="stage that asked")
     row_key: str = Field(description="row it asked for")
     purpose: str = Field(description="distil, design, assess, reflect, write, annotate, review, vote …")
+    revision: Int32 = Field(description="revision of the stage's commit that asked", ge=0)
     alias: str = Field(description="model alias")
     model: str = Field(description="the provider's name of the model")
     family: str = Field(description="model family")

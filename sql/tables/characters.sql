@@ -1,0 +1,23 @@
+-- one row per designed dialogue participant
+select
+    build,
+    character_id,
+    language,
+    persona_id,
+    name,
+    gender,
+    age,
+    age_band,
+    big_five,
+    moral_values,
+    social_skill,
+    personal_values,
+    decision_style,
+    background,
+    hobby,
+    education,
+    occupation,
+    culture,
+    relationship,
+    speaking_style,
+from parts

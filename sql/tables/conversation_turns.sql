@@ -1,0 +1,22 @@
+-- one row per turn
+select
+    build,
+    conversation_id,
+    turn_index,
+    user_text,
+    gold_explicit,
+    gold_latent,
+    gold_emotion,
+    progress,
+    predicted_explicit,
+    predicted_latent,
+    predicted_emotion,
+    perception_fault,
+    assistant_text,
+    label_reasks,
+    role_breaks,
+    drift_latent,
+    drift_explicit,
+    drift_pair,
+    final_intent_cosine,
+from parts

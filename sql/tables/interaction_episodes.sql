@@ -1,0 +1,21 @@
+-- one row per interaction episode
+select
+    build,
+    episode_id,
+    language,
+    dialogue_id,
+    speaker1,
+    speaker2,
+    background1,
+    background2,
+    goal1,
+    goal2,
+    goal_type,
+    topic,
+    time,
+    location,
+    talkway,
+    relationship,
+    familiarity,
+    source,
+from parts

@@ -1,0 +1,22 @@
+-- one row per cell and metric
+select
+    build,
+    benchmark,
+    pool,
+    language,
+    target,
+    simulator,
+    judge,
+    partner,
+    goal_type,
+    slice,
+    metric,
+    value,
+    n,
+    n_unit,
+    n_unscored,
+    n_fault,
+    ci_low,
+    ci_high,
+    unit,
+from parts

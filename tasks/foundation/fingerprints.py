@@ -1,0 +1,130 @@
+"""What a stage's rows depend on, hashed: when nothing of it changed, there is nothing to do.
+
+The code counts as its syntax tree: a comment, a docstring or the layout changes nothing, a helper three
+imports away changes everything it should.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tasks.foundation.errors import SourceError
+from tasks.foundation.ids import digest
+
+LENGTH = 16
+"""Hex digits of a stage fingerprint (it is a folder name)."""
+
+_HASHED_AS_TREE = "tasks."
+
+
+def combine(components: Mapping[str, str]) -> str:
+    """The fingerprint of a stage run from its named components (16 hex digits)."""
+    return digest(dict(components))[:LENGTH]
+
+
+def changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """Names of the components that differ: why a stage is stale."""
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+
+
+def file_identity(path: Path) -> str:
+    """sha256 of a file's content; SourceError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"input file {path} cannot be read: {error.strerror or error}") from None
+
+
+def files_identity(files: Sequence[Any]) -> str:
+    """Hash over files (paths: by content) and other identities (strings: hub dataset and revision)."""
+    return digest([file_identity(file) if isinstance(file, Path) else str(file) for file in files])
+
+
+def code_identity(package: str) -> str:
+    """Hash over the syntax trees of a stage's package and of every module of ours it imports."""
+    modules = _reachable(_modules_of(package))
+    return digest({name: _tree_hash(path) for name, path in sorted(modules.items())})
+
+
+def _modules_of(package: str) -> dict[str, Path]:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None and spec.submodule_search_locations is not None, package
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    found = {}
+    for path in folder.rglob("*.py"):
+        name = ".".join([package, *path.relative_to(folder).with_suffix("").parts])
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def _reachable(start: Mapping[str, Path]) -> dict[str, Path]:
+    found: dict[str, Path] = dict(start)
+    waiting = list(start)
+    while waiting:
+        for name in _imports(found[waiting.pop()]):
+            path = _module_file(name)
+            if path is not None and name not in found:
+                found[name] = path
+                waiting.append(name)
+    return found
+
+
+@cache
+def _imports(path: Path) -> tuple[str, ...]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return tuple(sorted(name for name in names if name.startswith(_HASHED_AS_TREE)))
+
+
+@cache
+def _module_file(name: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+@cache
+def _tree_hash(path: Path) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        _drop_docstring(node)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _drop_docstring(node: ast.AST) -> None:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.body = [statement for statement in node.body if not _is_text(statement)]
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def libraries(names: Iterable[str]) -> dict[str, str]:
+    """Installed versions, for the commit record."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions

@@ -1,0 +1,10 @@
+"""Drives one stage of one build: opens it, deals its rows to shards, commits what came out.
+
+Knows files, locks and the engine; knows neither Prefect nor any particular stage. The flows call
+`StageRun.open`, then `prepare`, `work` for every shard, and `commit`.
+"""
+
+from tasks.foundation.run.stage_run import StageRun
+from tasks.foundation.run.workspace import Workspace
+
+__all__ = ["StageRun", "Workspace"]

@@ -1,0 +1,109 @@
+"""One item's way to the models: its requests go to the engine, its ledger rows stay with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from tasks.foundation.ids import seed_of
+from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.request import CallRecord, Outcome, Request, Trace
+from tasks.foundation.prompts import Prompt
+from tasks.foundation.tables import Row
+from tasks.foundation.tables.operations import LlmCall, Reply
+
+
+class ItemAsker:
+    """Asks for one item. `rows()` gives its llm_calls and replies, also after a failure."""
+
+    def __init__(self, engine: Engine, stage: str, row_key: str, seed: int, revision: int) -> None:
+        self._engine = engine
+        self._stage = stage
+        self._row_key = row_key
+        self._seed = seed
+        self._revision = revision
+        self._outcomes: list[Outcome] = []
+
+    async def __call__(
+        self,
+        prompt: Prompt[Any, Any],
+        inputs: BaseModel,
+        *,
+        language: str,
+        alias: str,
+        purpose: str,
+        temperature: float,
+        max_tokens: int,
+        reply: type[BaseModel] | None = None,
+        sample: int = 0,
+    ) -> Any:
+        """The validated reply; raises ModelError when the request failed for good."""
+        request = Request(
+            stage=self._stage,
+            row_key=self._row_key,
+            purpose=purpose,
+            alias=alias,
+            messages=prompt.render(language, inputs),
+            reply=reply or prompt.reply,
+            sample=sample,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            seed=seed_of(self._seed, sample),
+            prompt_fingerprint=prompt.fingerprint,
+        )
+        outcome = await self._engine.ask(request)
+        self._outcomes.append(outcome)
+        if outcome.error is not None:
+            raise outcome.error
+        assert outcome.answer is not None
+        return outcome.answer.value
+
+    def rows(self) -> Mapping[str, list[Row]]:
+        """Ledger rows in the order the requests ended, sorted so that a replay writes the same."""
+        ended = sorted(self._outcomes, key=lambda outcome: (outcome.record.purpose, outcome.record.request_id))
+        return {
+            "llm_calls": [ledger_row(outcome.record, self._revision) for outcome in ended],
+            "replies": [reply_row(outcome.trace) for outcome in ended],
+        }
+
+    @property
+    def attempts(self) -> int:
+        """Provider calls of all its requests."""
+        return sum(outcome.record.attempts for outcome in self._outcomes)
+
+
+def ledger_row(record: CallRecord, revision: int) -> LlmCall:
+    usage = record.usage
+    return LlmCall(
+        request_id=record.request_id,
+        stage=record.stage,
+        row_key=record.row_key,
+        purpose=record.purpose,
+        revision=revision,
+        alias=record.alias,
+        model=record.model,
+        family=record.family,
+        provider=record.provider,
+        base_url=record.base_url,
+        prompt_fingerprint=record.prompt_fingerprint,
+        temperature=record.temperature,
+        seed_sent=record.seed_sent,
+        model_reported=record.model_reported,
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        completion_tokens=usage.completion_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        cost_usd=record.cost_usd,
+        latency_seconds=record.latency_seconds,
+        attempts=record.attempts,
+        from_cache=record.from_cache,
+        finish_reason=record.finish_reason,
+        error_kind=record.error_kind,
+        created_at=record.created_at,
+    )
+
+
+def reply_row(trace: Trace) -> Reply:
+    return Reply(request_id=trace.request_id, prompt=trace.prompt, reply=trace.reply)

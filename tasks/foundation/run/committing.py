@@ -1,0 +1,93 @@
+"""What a commit says of a stage run, computed from its parts: accounting, usage, unique keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.errors import TableError
+from tasks.foundation.fingerprints import libraries
+from tasks.foundation.run.files import RunFiles, produced_in
+from tasks.foundation.run.opening import plain_settings
+from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.stage import Stage
+from tasks.foundation.store.parts import Part
+from tasks.foundation.tables import TABLES
+
+MAY_REPEAT = ("rejects", "llm_calls", "replies", "duplicates")
+"""Tables in which a key may occur twice: one row rejected for two reasons, one reply cited by two rows."""
+
+LIBRARIES = (
+    "colloquy",
+    "prefect",
+    "duckdb",
+    "polars",
+    "pyarrow",
+    "sentence-transformers",
+    "faiss-cpu",
+    "openai",
+    "google-genai",
+    "xllamacpp",
+)
+
+
+def items_accounting(files: RunFiles, labels: Sequence[str], n_items: int) -> tuple[Accounting, bool]:
+    """Where a run's items ended, counted from its shards; and whether some failed in a way that may pass."""
+    produced, failed, partial = 0, Counter[str](), False
+    for label in labels:
+        shard = files.finished_shard(label)
+        produced += produced_in(shard)
+        for row in files.read(shard["rejects"], "rejects").to_pylist():
+            failed[row["kind"]] += 1
+            partial = partial or row["retryable"]
+    return Accounting(n_items, produced, {}, failed), partial
+
+
+def usage_of(files: RunFiles, ledger: Sequence[Part]) -> dict[str, Any]:
+    """Sums over the ledger. `cost_usd` covers the calls this run made; None when a price is unknown."""
+    rows = [row for part in ledger for row in files.read(part.path, "llm_calls").to_pylist()]
+    made = [row for row in rows if not row["from_cache"]]
+    costs = [row["cost_usd"] for row in made]
+    return {
+        "requests": len(rows),
+        "calls": sum(row["attempts"] for row in made),
+        "from_cache": len(rows) - len(made),
+        "prompt_tokens": sum(row["prompt_tokens"] or 0 for row in made),
+        "completion_tokens": sum(row["completion_tokens"] or 0 for row in made),
+        "cost_usd": None if None in costs else float(sum(costs)),
+    }
+
+
+def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
+    """TableError when two rows of a table have the same primary key."""
+    if table in MAY_REPEAT:
+        return
+    kind = TABLES[table]
+    key = list(kind.key)
+    rows = [files.read(part.path, table).select(key) for part in parts]
+    counts = (
+        pa.concat_tables([kind.schema.empty_table().select(key), *rows]).group_by(key).aggregate([([], "count_all")])
+    )
+    twice = counts.filter(pc.greater(counts["count_all"], 1))
+    if twice.num_rows:
+        raise TableError(
+            f"stage {files.stage.name} made {twice.num_rows} keys of table {table} more than once, for example "
+            f"{kind.row_key(twice.to_pylist()[0])!r}; nothing was committed"
+        )
+
+
+def record_of(stage: Stage, workspace: Workspace, plan_revision: int) -> Mapping[str, Any]:
+    """What people read in a commit: settings, models and versions. `plan_revision` is whose shards were obeyed."""
+    models = {alias: workspace.models[alias] for alias in stage.aliases(workspace.settings)}
+    return {
+        "plan_revision": plan_revision,
+        "profile": workspace.profile,
+        "settings": plain_settings(stage, workspace),
+        "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
+        "libraries": libraries(LIBRARIES),
+    }

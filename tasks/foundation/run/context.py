@@ -1,0 +1,80 @@
+"""What the steps of a stage see: declared inputs, what the run has made, models and the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from tasks.foundation.encoder import Encoder
+from tasks.foundation.errors import StoreError, TableError
+from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.settings import Settings
+from tasks.foundation.stage import Stage
+from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.parts import read_frame
+from tasks.foundation.tables import TABLES, Table
+
+WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")
+"""Tables that no stage makes; without any, they read as empty."""
+
+
+class RunContext:
+    """The `StageContext` of a run. Frames are read once and kept."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        stage: Stage,
+        commits: Mapping[str, Commit],
+        made: Callable[[str], list[str]],
+    ) -> None:
+        self.settings: Settings = workspace.settings
+        self._workspace = workspace
+        self._stage = stage
+        self._commits = commits
+        self._made = made
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def model(self, alias: str) -> ModelSpec:
+        return self._workspace.models[alias]
+
+    def encoder(self) -> Encoder:
+        return self._workspace.encoder
+
+    def read(self, table: str) -> pl.DataFrame:
+        """A committed input table of this build, in key order."""
+        if table not in self._stage.reads:
+            raise TableError(f"stage {self._stage.name} reads table {table!r} without declaring it in `reads`")
+        if table not in self._frames:
+            commit = maker(self._commits, table)
+            paths = [part.path for part in commit.tables[table]] if commit else []
+            if commit is None and table not in WRITTEN_BY_PEOPLE:
+                raise missing_input(self._stage.name, table, self._workspace.stage_of.get(table))
+            self._frames[table] = read_frame(self._workspace.layout, TABLES[table], paths)
+        return self._frames[table]
+
+    def made(self, table: str) -> pl.DataFrame:
+        """What this run has made so far of a table or draft, in key order."""
+        return read_frame(self._workspace.layout, declared(self._stage, table), self._made(table))
+
+
+def declared(stage: Stage, table: str) -> Table:
+    """The table or draft of this name; TableError when the stage has none."""
+    for draft in stage.drafts:
+        if draft.name == table:
+            return draft
+    if table in TABLES:
+        return TABLES[table]
+    raise TableError(f"stage {stage.name} names table {table!r}, which is neither declared in TABLES nor a draft")
+
+
+def maker(commits: Mapping[str, Commit], table: str) -> Commit | None:
+    """The commit that holds a table; None when no stage of the build has made it."""
+    return next((commit for commit in commits.values() if table in commit.tables), None)
+
+
+def missing_input(stage: str, table: str, made_by: str | None) -> StoreError:
+    cure = f"run `colloquy run --from {made_by}` for this build first" if made_by else "run the stages before it first"
+    return StoreError(f"stage {stage} needs table {table}, which this build does not have yet: {cure}")

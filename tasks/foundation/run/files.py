@@ -1,0 +1,144 @@
+"""The parts of one stage run: where each lies, whether it is there, what is in it.
+
+A run that completes a partial commit builds on that commit's parts: a shard it does not touch keeps its
+file, a shard it redoes gets a new file under the new revision. Committed files are never written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.foundation.errors import TableError
+from tasks.foundation.run.context import declared
+from tasks.foundation.stage import Rows, Stage
+from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.parts import Part, describe_part, part_facts, read_part, write_part
+from tasks.foundation.tables import EVERY_STAGE, TABLES, Row
+
+PREPARE, FINISH = "prepare", "finish"
+Shard = Mapping[str, Path]
+"""A finished shard: the path of its part by table."""
+
+
+def label_of(shard: int) -> str:
+    """The label of a shard's parts: its number, five digits."""
+    return f"{shard:05d}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """`completes` is the partial commit whose finished rows this run builds on; None: it makes all itself."""
+
+    layout: Layout
+    stage: Stage
+    build: str
+    fingerprint: str
+    revision: int
+    completes: Commit | None
+
+    @property
+    def worked(self) -> tuple[str, ...]:
+        """Tables that every shard writes a part of."""
+        return (*self.stage.worked, *EVERY_STAGE)
+
+    def write_step(self, label: str, tables: Sequence[str], rows: Rows) -> None:
+        """One part a table, empty ones too; TableError for rows of a table the step does not declare."""
+        self._refuse_undeclared(f"step {label}", tables, rows)
+        for name in dict.fromkeys(tables):
+            table = declared(self.stage, name)
+            write_part(self.layout, self._path(name, label), table, table.arrow(rows.get(name, ())), {})
+
+    def write_shard(self, label: str, rows: Mapping[str, Sequence[Row]], n_produced: int, base: Shard | None) -> None:
+        """The shard's parts: `rows`, after what `base` (an earlier attempt) had beside its passing failures."""
+        self._refuse_undeclared("work", self.worked, rows)
+        produced = n_produced + (produced_in(base) if base else 0)
+        kept = self._kept(base)
+        for name in self.worked:
+            table = declared(self.stage, name)
+            new = table.arrow(rows.get(name, ()))
+            whole = pa.concat_tables([kept[name], new]) if name in kept else new
+            write_part(self.layout, self._path(name, label), table, whole, {"n_produced": str(produced)})
+
+    def shard(self, label: str) -> Shard | None:
+        """The shard's parts as finished by this run, else by the commit it completes, else None."""
+        own = {name: self._path(name, label) for name in self.worked}
+        if all(path.exists() for path in own.values()):
+            return own
+        earlier = {name: path for name in self.worked if (path := self._earlier(name, label)) is not None}
+        return earlier if len(earlier) == len(own) else None
+
+    def finished_shard(self, label: str) -> Shard:
+        """As `shard`; TableError when it is not there (work comes before commit)."""
+        shard = self.shard(label)
+        if shard is None:
+            raise TableError(f"stage {self.stage.name}: shard {label} of build {self.build} has not been worked on")
+        return shard
+
+    def made(self, table: str, labels: Sequence[str]) -> list[str]:
+        """Paths (relative to the artifacts folder) of what there is of a table so far."""
+        paths = [self._step_path(table)] if table in self.stage.prepared else []
+        if table in self.stage.worked:
+            paths += [shard[table] for label in labels if (shard := self.shard(label))]
+        return [self.layout.relative(path) for path in paths if path.exists()]
+
+    def parts(self, table: str, labels: Sequence[str]) -> tuple[Part, ...]:
+        """What a commit lists of a table: the part of each step and shard that writes it."""
+        kind = declared(self.stage, table)
+        return tuple(describe_part(self.layout, path, kind, label) for label, path in self._committed(table, labels))
+
+    def read(self, path: Path | str, table: str) -> pa.Table:
+        return read_part(self.layout.root / path, declared(self.stage, table))
+
+    def _committed(self, table: str, labels: Sequence[str]) -> Iterator[tuple[str, Path]]:
+        if table in self.stage.prepared or table == "rejects":
+            yield PREPARE, self._step_path(table)
+        if table in self.worked:
+            for label in labels:
+                yield label, self.finished_shard(label)[table]
+        if table in self.stage.finished:
+            yield FINISH, self._path(table, FINISH)
+
+    def _path(self, table: str, label: str) -> Path:
+        folder = table if table in TABLES else f"_{self.stage.name}_{table}"
+        return self.layout.part(folder, self.build, self.fingerprint, label, self.revision)
+
+    def _step_path(self, table: str) -> Path:
+        """The part that `prepare` wrote, in this run or the one it completes."""
+        return self._earlier(table, PREPARE) or self._path(table, PREPARE)
+
+    def _earlier(self, table: str, label: str) -> Path | None:
+        if self.completes is None:
+            return None
+        parts = (*self.completes.tables.get(table, ()), *self.completes.drafts.get(table, ()))
+        return next((self.layout.root / part.path for part in parts if part.label == label), None)
+
+    def _kept(self, base: Shard | None) -> dict[str, pa.Table]:
+        if base is None:
+            return {}
+        kept = {name: self.read(path, name) for name, path in base.items()}
+        kept["rejects"] = kept["rejects"].filter(pc.invert(kept["rejects"]["retryable"]))
+        return kept
+
+    def _refuse_undeclared(self, step: str, tables: Sequence[str], rows: Mapping[str, object]) -> None:
+        if unexpected := sorted(set(rows) - set(tables)):
+            raise TableError(
+                f"stage {self.stage.name}, {step}, made rows of {', '.join(unexpected)}; "
+                f"it declares {', '.join(tables)}"
+            )
+
+
+def produced_in(shard: Shard) -> int:
+    """Items of a finished shard that produced, as counted when they were worked on."""
+    return int(part_facts(shard["rejects"])["n_produced"])
+
+
+def passing_failures(shard: Shard) -> set[str]:
+    """Row keys of a finished shard that failed in a way that may pass."""
+    rejects = read_part(shard["rejects"], TABLES["rejects"])
+    return set(rejects.filter(rejects["retryable"])["row_key"].to_pylist())

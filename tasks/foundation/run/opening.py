@@ -1,0 +1,89 @@
+"""What a stage run depends on, and what there is to do for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.foundation.errors import ModelUnavailable
+from tasks.foundation.fingerprints import code_identity, combine, files_identity
+from tasks.foundation.ids import digest
+from tasks.foundation.llm.models import check_ready
+from tasks.foundation.run.context import WRITTEN_BY_PEOPLE, maker, missing_input
+from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.settings import without_knobs
+from tasks.foundation.stage import Stage
+from tasks.foundation.store.commits import Commit
+from tasks.foundation.taxonomies import taxonomy
+
+Decision = Literal["up to date", "run", "redo failed rows", "run again"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Hashes of everything a stage run depends on, by name, and of its input tables."""
+
+    components: Mapping[str, str]
+    parents: Mapping[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        return combine(self.components)
+
+
+def inputs_of(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], build: str) -> Inputs:
+    """The fingerprint's components. StoreError when an input table is not there yet."""
+    settings = workspace.settings
+    parents = {table: _parent_hash(stage, workspace, commits, table) for table in stage.reads}
+    components = {
+        "settings": digest(without_knobs(getattr(settings, stage.name))),
+        "seed": digest(settings.run.seed),
+        "asking": digest(without_knobs(settings.llm)) if stage.work else "",
+        "fresh": digest(build) if settings.run.fresh else "",
+        "prompts": digest({prompt.path: prompt.fingerprint for prompt in stage.prompts}),
+        "taxonomies": digest({name: taxonomy(name).fingerprint for name in stage.taxonomies}),
+        "models": digest({alias: workspace.models[alias].identity() for alias in stage.aliases(settings)}),
+        "encoder": workspace.encoder.fingerprint if stage.encodes else "",
+        "files": files_identity(stage.files(settings)),
+        "inputs": digest(parents),
+        "code": code_identity(stage.package),
+    }
+    return Inputs(components, parents)
+
+
+def decide(commit: Commit | None, fingerprint: str, force: bool) -> tuple[Decision, int]:
+    """What to do, and under which revision: 0 for new inputs, the next one where a commit is replaced."""
+    if commit is None or commit.fingerprint != fingerprint:
+        return "run", 0
+    if force:
+        return "run again", commit.revision + 1
+    if commit.partial:
+        return "redo failed rows", commit.revision + 1
+    return "up to date", commit.revision
+
+
+def check_models(stage: Stage, workspace: Workspace) -> None:
+    """ModelUnavailable naming everything that is missing (keys, weights) for the models of a stage."""
+    settings = workspace.settings
+    problems = [check_ready(workspace.models[alias]) for alias in stage.aliases(settings)]
+    missing = [problem for problem in problems if problem]
+    if missing:
+        raise ModelUnavailable(f"stage {stage.name} cannot ask its models:\n  " + "\n  ".join(missing))
+
+
+def _parent_hash(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], table: str) -> str:
+    commit = maker(commits, table)
+    if commit is not None:
+        return commit.table_hash(table)
+    if table in WRITTEN_BY_PEOPLE:
+        return ""
+    raise missing_input(stage.name, table, workspace.stage_of.get(table))
+
+
+def plain_settings(stage: Stage, workspace: Workspace) -> dict[str, object]:
+    """The settings a commit records: the stage's section and the run's; there are no secrets in settings."""
+    settings = workspace.settings
+    section = getattr(settings, stage.name)
+    return json.loads(json.dumps({stage.name: section.model_dump(), "run": settings.run.model_dump()}, default=str))

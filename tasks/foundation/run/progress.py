@@ -1,0 +1,29 @@
+"""How far a stage is: counts that a screen or a dashboard may look at while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts of one stage run in this process. `rows_total` None: not known yet.
+
+    `watchers` are called after every change, with this object; they must be quick.
+    """
+
+    stage: str
+    phase: str = "opening"
+    rows_total: int | None = None
+    rows_done: int = 0
+    rows_failed: int = 0
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    watchers: list[Callable[[Progress], None]] = field(default_factory=list)
+
+    def changed(self) -> None:
+        for watcher in self.watchers:
+            watcher(self)

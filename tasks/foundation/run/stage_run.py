@@ -1,0 +1,251 @@
+"""One stage of one build, from the lock to the commit.
+
+    with StageRun.open(STAGE, workspace, "2026-12") as run:
+        run.prepare()
+        for shard in run.shards:
+            await run.work(shard)
+        run.commit()
+
+A part that exists is not made again, so the same calls after a kill go on where it stopped. Nothing is
+visible before `commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from types import TracebackType
+
+from tasks.foundation.errors import StoreError
+from tasks.foundation.ids import seed_of
+from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.request import CallRecord
+from tasks.foundation.run.committing import check_keys, items_accounting, record_of, usage_of
+from tasks.foundation.run.context import RunContext
+from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
+from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of
+from tasks.foundation.run.progress import Progress
+from tasks.foundation.run.shards import Worker, check_failure_rate
+from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.settings import StageSection
+from tasks.foundation.stage import Finished, Stage
+from tasks.foundation.store.commits import Commit, commits_of, write_commit
+from tasks.foundation.store.locks import lock
+from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
+from tasks.foundation.store.views import rebuild_views
+from tasks.foundation.tables import EVERY_STAGE
+
+
+class StageRun:
+    """A stage of a build being run by this process; made by `open`, used as a context manager."""
+
+    def __init__(self, stage: Stage, workspace: Workspace, build: str, *, force: bool, ends_chain: bool) -> None:
+        self.stage = stage
+        self.workspace = workspace
+        self.build = build
+        self.ends_chain = ends_chain
+        self.progress = Progress(stage.name)
+        self._stack = ExitStack()
+        commits = commits_of(workspace.layout, build)
+        self._commits: Mapping[str, Commit] = commits
+        self._plan: ShardPlan | None = None
+        self._engine: Engine | None = None
+        stage.check(self._context())
+        self.inputs: Inputs = inputs_of(stage, workspace, commits, build)
+        self.previous = commits.get(stage.name)
+        self.decision: Decision
+        self.decision, self.revision = decide(self.previous, self.inputs.fingerprint, force)
+        if not self.up_to_date:
+            check_models(stage, workspace)
+
+    @staticmethod
+    def open(
+        stage: Stage, workspace: Workspace, build: str, *, force: bool = False, ends_chain: bool = False
+    ) -> StageRun:
+        """Take the stage's lock, check what can be checked before anything is paid for, and decide.
+
+        Raises BuildBusy, ConfigError, ModelUnavailable, SourceError or StoreError.
+        """
+        layout, wait = workspace.layout, workspace.settings.run.lock_wait_seconds
+        with ExitStack() as stack:
+            stack.enter_context(lock(layout.lock(build, stage.name), f"stage {stage.name} of build {build}", wait))
+            run = StageRun(stage, workspace, build, force=force, ends_chain=ends_chain)
+            run._stack = stack.pop_all()
+        return run
+
+    def __enter__(self) -> StageRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    async def close(self) -> None:
+        """Close the models' clients; the lock is freed by leaving the context."""
+        if self._engine is not None:
+            await self._engine.close()
+            self._engine = None
+
+    @property
+    def up_to_date(self) -> bool:
+        return self.decision == "up to date"
+
+    @property
+    def shards(self) -> range:
+        """Numbers of the shards, once prepared."""
+        return range(len(self._planned.shards))
+
+    def prepare(self) -> None:
+        """The stage's first step and the shard plan; both are found again by a resume."""
+        self._say("preparing")
+        layout = self.workspace.layout
+        place = layout.plan(self.build, self.stage.name, self.inputs.fingerprint, self._plan_revision)
+        self._plan = read_plan(place)
+        if self._plan is None:
+            prepared = self.stage.prepare(self._context())
+            self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
+            self._plan = ShardPlan(deal(prepared.items, self._section.shard_rows), prepared.accounting, _now())
+            write_plan(place, layout.scratch, self._plan)
+        self.progress.rows_total = self._plan.n_items
+        self._say("working")
+
+    async def work(self, shard: int) -> dict[str, int]:
+        """Make what is missing of a shard; returns its counts of rows, produced and failed."""
+        keys, label = self._planned.shards[shard], label_of(shard)
+        base = self._files.shard(label)
+        again = passing_failures(base) if base else set(keys)
+        pending = [key for key in keys if key in again]
+        if base:
+            self._count_found(base, len(keys) - len(pending))
+        if pending:
+            worked = await self._worker().work(pending)
+            self._files.write_shard(label, worked.rows, worked.n_produced, base)
+        produced = produced_in(self._files.finished_shard(label))
+        return {"rows": len(keys), "produced": produced, "failed": len(keys) - produced}
+
+    def commit(self) -> Commit:
+        """The last step, the accounting, and the one rename that makes everything visible."""
+        self._say("committing")
+        items, partial = items_accounting(self._files, self._labels, self._planned.n_items)
+        check_failure_rate(self.stage.name, items.n_failed, items.n_in, self._section.max_failure_rate)
+        finished = self.stage.finish(self._context()) if self.stage.finish else Finished()
+        self._files.write_step(FINISH, self.stage.finished, finished.rows)
+        accounting = self._planned.prepared + items.moved(finished.filtered)
+        accounting.check(f"stage {self.stage.name} of build {self.build}")
+        tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
+        for name, parts in tables.items():
+            check_keys(self._files, name, parts)
+        commit = Commit(
+            build=self.build,
+            stage=self.stage.name,
+            fingerprint=self.inputs.fingerprint,
+            revision=self.revision,
+            partial=partial,
+            tables=tables,
+            drafts={draft.name: self._files.parts(draft.name, self._labels) for draft in self.stage.drafts},
+            accounting=accounting,
+            components=self.inputs.components,
+            parents=self.inputs.parents,
+            started_at=self._planned.started_at,
+            ended_at=_now(),
+            ends_chain=self.ends_chain,
+            usage=usage_of(self._files, tables["llm_calls"]),
+            record=record_of(self.stage, self.workspace, self._plan_revision),
+        )
+        write_commit(self.workspace.layout, commit)
+        rebuild_views(self.workspace.layout)
+        self._say("committed")
+        return commit
+
+    @property
+    def _section(self) -> StageSection:
+        section: StageSection = getattr(self.workspace.settings, self.stage.name)
+        return section
+
+    @property
+    def _completes(self) -> Commit | None:
+        """The partial commit whose failed rows this run redoes."""
+        return self.previous if self.decision == "redo failed rows" else None
+
+    @property
+    def _plan_revision(self) -> int:
+        """A redo obeys the plan of the run whose rows it completes."""
+        return int(self._completes.record["plan_revision"]) if self._completes else self.revision
+
+    @property
+    def _planned(self) -> ShardPlan:
+        if self._plan is None:
+            raise StoreError(f"stage {self.stage.name} has no shard plan yet: prepare comes before work and commit")
+        return self._plan
+
+    @property
+    def _labels(self) -> list[str]:
+        return [label_of(shard) for shard in self.shards]
+
+    @property
+    def _files(self) -> RunFiles:
+        return RunFiles(
+            self.workspace.layout,
+            self.stage,
+            self.build,
+            self.inputs.fingerprint,
+            self.revision,
+            self._completes,
+        )
+
+    def _context(self) -> RunContext:
+        def made(table: str) -> list[str]:
+            return self._files.made(table, self._labels if self._plan else ())
+
+        return RunContext(self.workspace, self.stage, self._commits, made)
+
+    def _worker(self) -> Worker:
+        settings = self.workspace.settings
+        return Worker(
+            stage=self.stage,
+            context=self._context(),
+            engine=self._asking(),
+            progress=self.progress,
+            seed=settings.run.seed,
+            revision=self.revision,
+            rows_in_flight=settings.run.rows_in_flight,
+            max_failure_rate=self._section.max_failure_rate,
+        )
+
+    def _asking(self) -> Engine:
+        if self._engine is None:
+            settings = self.workspace.settings
+            self._engine = Engine(
+                self.workspace.models,
+                self.workspace.cache,
+                run_id=f"{self.build}/{self.stage.name}/{self.inputs.fingerprint}/r{self.revision}",
+                max_reasks=settings.llm.max_reasks,
+                retry_attempts=settings.llm.retry_attempts,
+                retry_base_seconds=settings.llm.retry_base_seconds,
+                fresh_salt=seed_of(self.build) if settings.run.fresh else None,
+                on_call=self._on_call,
+            )
+        return self._engine
+
+    def _on_call(self, record: CallRecord) -> None:
+        counters = self._asking().counters
+        progress = self.progress
+        progress.calls, progress.cached = counters.calls_made, counters.cached_replies
+        progress.prompt_tokens = counters.usage.prompt_tokens or 0
+        progress.completion_tokens = counters.usage.completion_tokens or 0
+        progress.changed()
+
+    def _count_found(self, base: Shard, n: int) -> None:
+        self.progress.rows_done += n
+        self.progress.rows_failed += n - produced_in(base)
+        self.progress.changed()
+
+    def _say(self, phase: str) -> None:
+        self.progress.phase = phase
+        self.progress.changed()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,184 @@
+"""artifacts/colloquy.duckdb: views over committed files, and nothing else.
+
+Schema `main` shows one build, schema `history` all of them with a `build` column. The file is made anew
+beside its place and renamed over it, so a reader sees one commit or the next; it is never opened for
+writing in place and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from tasks.foundation.errors import StoreError
+from tasks.foundation.settings import ROOT
+from tasks.foundation.store.commits import Commit, builds, commits_of, shown_build
+from tasks.foundation.store.durable import replace_file
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables import TABLES, Table
+
+SQL = ROOT / "sql"
+STORAGE_VERSION = "v1.0.0"
+"""Written in an old format, so that any DuckDB client of the last years opens it."""
+
+_STAGE_RUN_COLUMNS = (
+    ("build", "varchar"),
+    ("stage", "varchar"),
+    ("member", "varchar"),
+    ("fingerprint", "varchar"),
+    ("revision", "integer"),
+    ("partial", "boolean"),
+    ("n_in", "bigint"),
+    ("n_produced", "bigint"),
+    ("n_filtered", "bigint"),
+    ("n_failed", "bigint"),
+    ("calls", "bigint"),
+    ("cost_usd", "double"),
+    ("started_at", "timestamptz"),
+    ("ended_at", "timestamptz"),
+)
+
+
+def rebuild_views(layout: Layout) -> None:
+    """Write the database file anew from all commits. StoreError when it cannot be written."""
+    every = {build: commits_of(layout, build) for build in builds(layout)}
+    shown = shown_build(layout)
+    current = {shown: every[shown]} if shown in every else {}
+
+    def write(path: Path) -> None:
+        with duckdb.connect() as connection:
+            connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
+            connection.execute("use colloquy")
+            connection.execute("create schema history")
+            for table in TABLES.values():
+                _create_view(connection, layout, "main", table, current)
+                _create_view(connection, layout, "history", table, every)
+            for schema, commits in (("main", current), ("history", every)):
+                connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
+            connection.execute(f"create view main.store as select '{_quoted(str(layout.root))}' as root")
+            connection.execute("use memory")
+            connection.execute("detach colloquy")
+
+    replace_file(layout.database, layout.scratch, write)
+
+
+def open_views(layout: Layout) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to the views, made anew first when they are missing or the folder has moved."""
+    if not _fits(layout):
+        rebuild_views(layout)
+    return duckdb.connect(str(layout.database), read_only=True)
+
+
+def use_build(layout: Layout, build: str) -> None:
+    """Pin the build that schema `main` shows; StoreError when it does not exist."""
+    known = builds(layout)
+    if build not in known:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
+    from tasks.foundation.store.durable import write_text
+
+    write_text(layout.pin, layout.scratch, build)
+    rebuild_views(layout)
+
+
+def table_sql(table: Table) -> str:
+    """The view's text, from sql/tables: a select over the rows named `parts`."""
+    return (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
+
+
+def _fits(layout: Layout) -> bool:
+    if not layout.database.exists():
+        return False
+    try:
+        with duckdb.connect(str(layout.database), read_only=True) as connection:
+            found = connection.execute("select root from main.store").fetchone()
+    except duckdb.Error:
+        return False
+    return found == (str(layout.root),)
+
+
+def _create_view(
+    connection: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    schema: str,
+    table: Table,
+    commits: Mapping[str, Mapping[str, Commit]],
+) -> None:
+    sources = [_empty(table)]
+    for build, by_stage in commits.items():
+        files = [part.path for commit in by_stage.values() for part in commit.tables.get(table.name, ())]
+        if files:
+            sources.append(f"select '{build}' as build, * from {_read_parquet(layout, files)}")
+    parts = " union all by name ".join(sources)
+    connection.execute(f"create view {schema}.{table.name} as with parts as ({parts})\n{table_sql(table)}")
+
+
+def _read_parquet(layout: Layout, files: Sequence[str]) -> str:
+    listed = ", ".join(f"'{_quoted(str(layout.root / file))}'" for file in files)
+    return f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
+
+
+def _empty(table: Table) -> str:
+    """No rows with every column typed: what a table shows before it has rows, and what an old build lacks."""
+    columns = [f"cast(null as {duckdb_type(field.type)}) as {field.name}" for field in table.schema]
+    return f"select {', '.join(['cast(null as varchar) as build', *columns])} where false"
+
+
+def duckdb_type(type_: pa.DataType) -> str:
+    """The DuckDB type that an Arrow type reads as."""
+    if pa.types.is_list(type_):
+        return f"{duckdb_type(type_.value_type)}[]"
+    if pa.types.is_struct(type_):
+        return f"struct({', '.join(f'{field.name} {duckdb_type(field.type)}' for field in type_)})"
+    names = {
+        pa.utf8(): "varchar",
+        pa.bool_(): "boolean",
+        pa.int32(): "integer",
+        pa.int64(): "bigint",
+        pa.float32(): "float",
+        pa.float64(): "double",
+        pa.timestamp("us", tz="UTC"): "timestamptz",
+    }
+    return names[type_]
+
+
+def _stage_runs(commits: Mapping[str, Mapping[str, Commit]]) -> str:
+    columns = ", ".join(f"cast({name} as {type_}) as {name}" for name, type_ in _STAGE_RUN_COLUMNS)
+    names = ", ".join(name for name, _ in _STAGE_RUN_COLUMNS)
+    rows = [_stage_run(commit) for by_stage in commits.values() for commit in by_stage.values()]
+    nothing = f"({', '.join('null' for _ in _STAGE_RUN_COLUMNS)})"
+    where = "" if rows else " where false"
+    return f"select {columns} from (values {', '.join(rows or [nothing])}) as runs({names}){where}"
+
+
+def _stage_run(commit: Commit) -> str:
+    accounting = commit.accounting
+    values = (
+        commit.build,
+        commit.stage,
+        None,
+        commit.fingerprint,
+        commit.revision,
+        commit.partial,
+        accounting.n_in,
+        accounting.n_produced,
+        accounting.n_filtered,
+        accounting.n_failed,
+        commit.usage.get("calls"),
+        commit.usage.get("cost_usd"),
+        commit.started_at,
+        commit.ended_at,
+    )
+    return f"({', '.join(_literal(value) for value in values)})"
+
+
+def _literal(value: str | int | float | bool | None) -> str:
+    if value is None:
+        return "null"
+    return f"'{_quoted(value)}'" if isinstance(value, str) else str(value).lower()
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
