@@ -1,0 +1,85 @@
+"""The two requests of an assessment and the replies they are checked against.
+
+Both prompts share their system message and the data, so that a local model reads those only once.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, Field, create_model
+
+from tasks.foundation.elements import ReplyModel, names_in
+from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.records import IDENTITY_FACTS, describe, facts_of
+from tasks.foundation.tables.personas import Character
+from tasks.foundation.tables.scenes import Scene
+from tasks.foundation.tables.types import Score10
+from tasks.foundation.taxonomies import taxonomy
+
+
+class Assessment(ReplyModel):
+    reasoning: str = Field(min_length=1, max_length=400)
+    identity_ok: bool
+    goal_ok: bool
+    partner_ok: bool
+    coherent: bool
+
+
+class Reflection(ReplyModel):
+    """Without `talkway`, whose labels come from a taxonomy: see `reflection_reply`."""
+
+    second_thoughts: str = Field(min_length=1, max_length=400)
+    is_coherent: bool
+    relationship: str = Field(min_length=1, max_length=80)
+    familiarity: Score10
+
+
+@cache
+def reflection_reply() -> type[BaseModel]:
+    """`Reflection` with its mode of talk."""
+    fields: dict[str, Any] = {"talkway": (names_in("talkway"), ...)}
+    return create_model("Reflection", __base__=Reflection, **fields)
+
+
+class AssessInputs(Inputs):
+    familiarity_scale: list[str]
+    talkways: list[str]
+    goal1: str
+    goal2: str
+    goal_type: str
+    setting: list[str]
+    participant1: str
+    participant2: str
+
+
+class ReflectInputs(AssessInputs):
+    first_assessment: str
+
+
+ASSESS = Prompt("conflicts/assess", inputs=AssessInputs, reply=Assessment)
+REFLECT: Prompt[ReflectInputs, Reflection] = Prompt("conflicts/reflect", inputs=ReflectInputs)
+
+
+def assess_inputs(scene: Scene, character1: Character, character2: Character) -> AssessInputs:
+    """What the assessor sees of a pairing."""
+    language = scene.language
+    one, two = (describe(facts_of(person), language, IDENTITY_FACTS) for person in (character1, character2))
+    goal_type = next(label for label in taxonomy("goal_type").labels if label.name == scene.goal_type)
+    return AssessInputs(
+        familiarity_scale=familiarity_scale(language),
+        talkways=[label.shown(language) for label in taxonomy("talkway").labels],
+        goal1=scene.goal1,
+        goal2=scene.goal2,
+        goal_type=goal_type.shown(language),
+        setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
+        participant1=one,
+        participant2=two,
+    )
+
+
+def familiarity_scale(language: str) -> list[str]:
+    """'4 have met a few times' …, in the language."""
+    labels = taxonomy("familiarity").labels
+    return [f"{label.name} {label.zh if language == 'zh' else label.definition}" for label in labels]
