@@ -1,0 +1,51 @@
+# Everything a fresh machine with Python ≥ 3.11 needs; `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BUILD ?= demo
+
+.PHONY: help setup models demo test check format bench serve clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Colloquy needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+setup: $(READY)  ## create .venv and install everything into it
+
+models: $(READY)  ## fetch the small embedded models and the encoder (once a machine)
+	$(BIN)/colloquy models pull --demo
+
+demo: models  ## the whole pipeline on embedded models and the bundled sample
+	$(BIN)/colloquy run --profile demo --build $(BUILD)
+	$(BIN)/colloquy check
+	$(BIN)/colloquy sql --file sql/reports/funnel.sql
+
+test: models  ## all tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## style, types, import rules, SQL style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/sqlfluff lint --disable-progress-bar sql
+
+format: $(READY)  ## put code and SQL into shape
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+	$(BIN)/sqlfluff fix --disable-progress-bar --quiet sql
+
+bench: $(READY)  ## speed, as ratios (not part of the tests)
+	$(BIN)/python -m pytest tests/benchmarks -s -o python_files='bench_*.py'
+
+serve: models  ## Prefect server, UI, deployments and worker
+	$(BIN)/colloquy serve
+
+clean:  ## remove the virtual environment and tool caches; artifacts/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,238 @@
+"""The run of one stage: resume, redo, force, commit, against real Parquet, DuckDB and the real engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tasks.foundation.errors import BuildBusy, ModelError, TooManyFailures
+from tasks.foundation.llm.providers.scripted import ScriptedProvider
+from tasks.foundation.llm.request import ProviderCall
+from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.store.commits import Commit, read_commit
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import open_views, use_build
+from tests.unit.echo_stage import KEYS, STAGE
+
+QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "run.rows_in_flight=1")
+
+
+class Model:
+    """A scripted model that counts its calls and fails on the keys it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.failing: dict[str, Exception] = {}
+
+    def __call__(self, call: ProviderCall) -> str:
+        key = next(key for key in KEYS if key in call.messages[0].content)
+        self.asked.append(key)
+        if key in self.failing:
+            raise self.failing[key]
+        return json.dumps({"topic": f"about {key}"})
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    model = Model()
+    engine = stage_run_module.Engine
+
+    def with_model(*args: Any, **kwargs: Any) -> Any:
+        return engine(*args, **kwargs, providers={"scripted": ScriptedProvider(model)})
+
+    monkeypatch.setattr(stage_run_module, "Engine", with_model)
+    return model
+
+
+@pytest.fixture
+def workspace_of(tmp_path: Path) -> Callable[..., Workspace]:
+    def make(*overrides: str) -> Workspace:
+        return Workspace.open("test", (*QUIET, *overrides), Layout(tmp_path / "artifacts"))
+
+    return make
+
+
+async def run(
+    workspace: Workspace, build: str = "b1", *, force: bool = False, stop_after: int | None = None
+) -> Commit | None:
+    """One run of the stage; `stop_after` shards it ends as if killed."""
+    with StageRun.open(STAGE, workspace, build, force=force, ends_chain=True) as stage_run:
+        try:
+            if stage_run.up_to_date:
+                return None
+            stage_run.prepare()
+            for shard in stage_run.shards:
+                if shard == stop_after:
+                    return None
+                await stage_run.work(shard)
+            return stage_run.commit()
+        finally:
+            await stage_run.close()
+            workspace.close()
+
+
+def scenes(workspace: Workspace) -> list[tuple[Any, ...]]:
+    with open_views(workspace.layout) as connection:
+        return connection.execute("select seed_id, topic from scenes order by seed_id").fetchall()
+
+
+async def test_a_run_commits_all_tables_and_a_balanced_accounting(model: Model, workspace_of: Any) -> None:
+    commit = await run(workspace := workspace_of())
+    assert commit is not None
+    # 10 items + 1 duplicate + 1 bad source row; row09 is dropped by the last step
+    assert commit.accounting.to_json() == {
+        "n_in": 12,
+        "n_produced": 9,
+        "n_filtered": 2,
+        "n_failed": 1,
+        "filtered": {"duplicate": 1, "unwanted": 1},
+        "failed": {"parse": 1},
+    }
+    assert {name: commit.rows(name) for name in ("scenes", "pairings", "rejects", "llm_calls", "replies")} == {
+        "scenes": 9,
+        "pairings": 10,
+        "rejects": 1,
+        "llm_calls": 10,
+        "replies": 10,
+    }
+    assert scenes(workspace)[0] == ("row00", "about row00")
+
+
+async def test_a_committed_stage_with_the_same_inputs_is_up_to_date(model: Model, workspace_of: Any) -> None:
+    await run(workspace_of())
+    assert await run(workspace_of()) is None
+    assert len(model.asked) == 10
+
+
+async def test_a_knob_that_cannot_change_the_data_leaves_the_stage_up_to_date(model: Model, workspace_of: Any) -> None:
+    await run(workspace_of())
+    assert await run(workspace_of("curation.shard_rows=3", "run.rows_in_flight=7")) is None
+
+
+async def test_a_changed_setting_runs_again_and_replays_every_reply(model: Model, workspace_of: Any) -> None:
+    first = await run(workspace_of())
+    second = await run(workspace_of("curation.episodes={en: 1, zh: 1}"))
+    assert first and second and first.fingerprint != second.fingerprint
+    assert len(model.asked) == 10
+    assert second.usage["calls"] == 0
+    assert first.table_hash("scenes") == second.table_hash("scenes")
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 2])
+async def test_a_stopped_run_goes_on_where_it_was_whatever_the_shard_size_is_now(
+    model: Model, workspace_of: Any, stop_after: int
+) -> None:
+    await run(workspace_of(), stop_after=stop_after)
+    commit = await run(workspace_of("curation.shard_rows=1"))
+    whole = await run(workspace_of(), build="b2")
+    assert commit and whole
+    assert sorted(model.asked) == KEYS
+    assert {len(commit.tables[name]) for name in ("llm_calls", "replies")} == {3}, "the plan of the first run is obeyed"
+    assert commit.table_hash("scenes") == whole.table_hash("scenes")
+    assert commit.accounting == whole.accounting
+    assert commit.usage["calls"] == 10, "what the stopped run spent is not lost"
+    assert (whole.usage["calls"], whole.usage["from_cache"], whole.usage["cost_usd"]) == (0, 10, 0.0)
+
+
+async def test_force_makes_a_new_revision_without_a_call_and_equal_rows(model: Model, workspace_of: Any) -> None:
+    first = await run(workspace_of())
+    second = await run(workspace_of(), force=True)
+    assert first and second
+    assert (first.revision, second.revision) == (0, 1)
+    assert len(model.asked) == 10
+    for table in ("scenes", "pairings", "duplicates"):
+        assert first.table_hash(table) == second.table_hash(table)
+
+
+async def test_rows_lost_to_the_provider_are_redone_alone_by_the_next_run(model: Model, workspace_of: Any) -> None:
+    model.failing = {"row02": ModelError("connection", "no route"), "row05": ModelError("refused", "no")}
+    first = await run(workspace_of())
+    assert first and first.partial and first.accounting.failed == {"connection": 1, "parse": 1, "refused": 1}
+    model.failing, model.asked = {}, []
+    second = await run(workspace := workspace_of())
+    assert second and not second.partial
+    assert model.asked == ["row02"], "a refusal is an answer: it is not asked again"
+    assert second.revision == 1
+    assert second.accounting.failed == {"parse": 1, "refused": 1}
+    assert "about row02" in {topic for _, topic in scenes(workspace)}
+    assert await run(workspace_of()) is None
+    unchanged = [part for part in first.tables["llm_calls"] if part.label == "00002"]
+    assert unchanged == [part for part in second.tables["llm_calls"] if part.label == "00002"]
+
+
+async def test_a_run_that_goes_wrong_stops_and_goes_on_when_the_provider_is_back(
+    model: Model, workspace_of: Any
+) -> None:
+    model.failing = {key: ModelError("server", "500") for key in KEYS[2:]}
+    with pytest.raises(TooManyFailures, match=r"curation.max_failure_rate = 0.5"):
+        await run(workspace_of())
+    model.failing, model.asked = {}, []
+    commit = await run(workspace_of())
+    assert commit and not commit.partial
+    assert sorted(model.asked) == KEYS[2:]
+
+
+async def test_two_runs_of_one_stage_exclude_each_other_by_name(model: Model, workspace_of: Any) -> None:
+    with (
+        StageRun.open(STAGE, workspace_of(), "b1"),
+        pytest.raises(BuildBusy, match=r"stage curation of build b1 is being run by process \d+"),
+    ):
+        StageRun.open(STAGE, workspace_of(), "b1")
+    assert await run(workspace_of()) is not None
+
+
+async def test_a_partial_commit_survives_the_pruning_of_the_reply_cache(
+    model: Model, workspace_of: Any, tmp_path: Path
+) -> None:
+    model.failing = {"row02": ModelError("timeout", "slow")}
+    await run(workspace_of())
+    for file in (tmp_path / "artifacts" / "cache").glob("replies*"):
+        file.unlink()
+    model.failing, model.asked = {}, []
+    commit = await run(workspace_of())
+    assert commit and model.asked == ["row02"]
+
+
+async def test_a_row_that_fails_twice_is_one_reject_and_two_ledger_rows(model: Model, workspace_of: Any) -> None:
+    model.failing = {"row02": ModelError("timeout", "slow")}
+    await run(workspace_of())
+    commit = await run(workspace := workspace_of())
+    assert commit and commit.partial and commit.accounting.failed == {"parse": 1, "timeout": 1}
+    with open_views(workspace.layout) as connection:
+        ledger = connection.execute("select revision from llm_calls where row_key = 'row02' order by all").fetchall()
+    assert ledger == [(0,), (1,)]
+
+
+async def test_main_shows_the_pinned_build_and_history_all(model: Model, workspace_of: Any) -> None:
+    await run(workspace := workspace_of(), build="old")
+    await run(workspace, build="new")
+    counts = "select build, count(*) as n from {}.scenes group by all order by all"
+    with open_views(workspace.layout) as connection:
+        assert connection.execute(counts.format("main")).fetchall() == [("new", 9)]
+        assert connection.execute(counts.format("history")).fetchall() == [("new", 9), ("old", 9)]
+    use_build(workspace.layout, "old")
+    with duckdb.connect(str(workspace.layout.database), read_only=True) as connection:
+        assert connection.execute(counts.format("main")).fetchall() == [("old", 9)]
+        assert connection.execute("select stage, n_in, n_produced from stage_runs").fetchall() == [("curation", 12, 9)]
+        assert connection.execute("select count(*) from metrics").fetchall() == [(0,)]
+
+
+async def test_the_views_follow_a_moved_folder(model: Model, workspace_of: Any, tmp_path: Path) -> None:
+    await run(workspace_of())
+    (tmp_path / "artifacts").rename(tmp_path / "elsewhere")
+    with open_views(Layout(tmp_path / "elsewhere")) as connection:
+        assert connection.execute("select count(*) from scenes").fetchall() == [(9,)]
+
+
+async def test_a_committed_record_round_trips(model: Model, workspace_of: Any) -> None:
+    commit = await run(workspace := workspace_of())
+    assert commit is not None
+    found = read_commit(workspace.layout, "b1", "curation")
+    assert found is not None and found.to_json() == dataclasses.replace(commit).to_json()
