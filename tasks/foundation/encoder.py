@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import platformdirs
 
-from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.ids import digest
+from tasks.foundation.weights import path_of
 
 if TYPE_CHECKING:
     import tokenizers
@@ -65,15 +64,8 @@ class Encoder:
 
     @property
     def folder(self) -> Path:
-        """Where the weights lie; ModelUnavailable when one of their files is missing."""
-        folder = self._folder or models_folder() / self.name
-        missing = [file for file in WEIGHT_FILES if not (folder / file).is_file()]
-        if missing:
-            raise ModelUnavailable(
-                f"the encoder {self.name!r} needs {', '.join(missing)} in {folder}, which {_is_or_lacks(folder)}. "
-                f"Fetch the weights with: colloquy models pull {self.name}"
-            )
-        return folder
+        """Where the weights lie; ModelUnavailable, saying how to get them, when they are not there."""
+        return self._folder or path_of(self.name)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -200,12 +192,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def models_folder() -> Path:
-    """The folder of model weights, shared by all clones: COLLOQUY_MODELS_DIR or the user's cache folder."""
-    chosen = os.environ.get("COLLOQUY_MODELS_DIR")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("colloquy") / "models"
-
-
 def _text_key(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -218,7 +204,3 @@ def _file_digest(path: Path) -> str:
 def _report(progress: Progress | None, done: int, total: int) -> None:
     if progress is not None:
         progress(done, total)
-
-
-def _is_or_lacks(folder: Path) -> str:
-    return "lacks them" if folder.is_dir() else "does not exist"

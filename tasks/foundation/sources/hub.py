@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings import Source
-from tasks.foundation.sources.rows import SourceRow
+from tasks.foundation.sources.rows import SourceRow, plain
 
 REACH_SECONDS = 3.0
 DEFAULT_SPLIT = "train"
@@ -29,10 +29,11 @@ def read_dataset(source: Source) -> Iterator[SourceRow]:
     try:
         stream = datasets.load_dataset(source.hub, revision=source.revision, split=split, streaming=True)
         for index, value in enumerate(stream):
-            yield SourceRow(index, f"{source.hub}[{split}]:{index + 1}", value=value)
+            yield SourceRow(index, f"{source.hub}[{split}]:{index + 1}", value=plain(value))
     except (OSError, ValueError, RuntimeError) as error:
         raise SourceError(
-            f"hub dataset {source.hub!r} at {source.revision}, split {split!r}, cannot be read: {error}. {_remedy(source)}"
+            f"hub dataset {source.hub!r} at {source.revision}, split {split!r}, cannot be read: {error}. "
+            f"{_remedy(source)}"
         ) from error
 
 
@@ -42,7 +43,7 @@ def fetch_file(source: Source, name: str) -> Path:
     from huggingface_hub import hf_hub_download
 
     try:
-        return Path(hf_hub_download(source.hub, name, repo_type="dataset", revision=source.revision))
+        return Path(hf_hub_download(str(source.hub), name, repo_type="dataset", revision=source.revision))
     except (OSError, ValueError) as error:
         raise SourceError(
             f"file {name!r} of hub dataset {source.hub!r} at {source.revision} cannot be fetched: {error}. "
@@ -70,7 +71,6 @@ def hub_problem(endpoint: str) -> str | None:
 def _require_hub(source: Source) -> None:
     problem = hub_problem(hub_endpoint())
     if problem is not None:
-        os.environ["HF_HUB_OFFLINE"] = "1"  # nothing that runs later may hang on the hub either
         raise SourceError(f"hub dataset {source.hub!r} cannot be read: {problem}. {_remedy(source)}")
 
 

@@ -9,13 +9,13 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.sources.rows import Problem, SourceRow
+from tasks.foundation.sources.rows import Problem, SourceRow, plain
 
 PARQUET_BATCH = 1024
 """Rows of a parquet file held in memory at once."""
@@ -72,8 +72,11 @@ def _json_row(line: str, index: int, where: str) -> SourceRow:
 
 
 def parse_json(text: str) -> Any:
-    """JSON as the standard has it: NaN and Infinity are ValueErrors."""
-    return json.loads(text, parse_constant=_refuse_constant)
+    """JSON as the standard has it; NaN, Infinity and half a surrogate pair (no table holds it) are ValueErrors."""
+    value = json.loads(text, parse_constant=_refuse_constant)
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
 
 
 def _refuse_constant(name: str) -> Any:
@@ -133,7 +136,7 @@ def _read_parquet(path: Path) -> Iterator[SourceRow]:
             index = 0
             for batch in file.iter_batches(batch_size=PARQUET_BATCH):
                 for value in batch.to_pylist():
-                    yield SourceRow(index, f"{path.name}:{index + 1}", value=value)
+                    yield SourceRow(index, f"{path.name}:{index + 1}", value=plain(value))
                     index += 1
     except (pa.ArrowException, OSError) as error:
         raise SourceError(
@@ -172,7 +175,7 @@ def _decoded(raw: bytes, offset: int, path: Path) -> str:
 
 
 def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 READERS: dict[str, Reader] = {

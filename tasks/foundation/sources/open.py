@@ -29,8 +29,8 @@ def open_source(
 
     `required` names columns (a tuple: any one of them) that rows must have; empty for rows that are no
     objects. A row that lacks one is yielded with a `schema` problem. `where` keeps rows whose column holds
-    one of the values; rows that are left out are still yielded, without value and problem, so that they can
-    be counted. `hub_file` names the file of a hub dataset to read instead of streaming the dataset.
+    one of the values; rows that are left out are still yielded, with a `filter` problem, so that they can be
+    counted. `hub_file` names the file of a hub dataset to read instead of streaming the dataset.
     Raises SourceError for a problem of the whole source, at the row where it is met.
     """
     name = source.hub or str(source.path)
@@ -106,7 +106,7 @@ def _filtered(rows: Iterator[SourceRow], where: Mapping[str, Sequence[str]], nam
             for column in where:
                 seen[column][str(row.value[column])] += 1
             if not all(str(row.value[column]) in allowed for column, allowed in where.items()):
-                yield SourceRow(row.index, row.where)
+                yield SourceRow(row.index, row.where, problem=Problem("filter", "left out by `where`"))
                 continue
             kept += 1
         yield row

@@ -1,0 +1,1 @@
+"""Persona design: source personas deduplicated and sampled into pools, characters designed from them."""

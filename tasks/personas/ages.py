@@ -1,0 +1,34 @@
+"""Ages as sources write them, and the age buckets of the strata."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tasks.personas.reading import BadRow
+
+OLDEST = 120
+AGE_BUCKETS = ((0, "under 18"), (18, "18–24"), (25, "25–34"), (35, "35–44"), (45, "45–54"), (55, "55–64"), (65, "65+"))
+"""Lowest age of each bucket; the upper bound is the next one's lowest."""
+
+_YEARS = re.compile(r"(\d{1,3})(?:\.0+)?(?:\s*(?:years?(?: old)?|岁))?", re.IGNORECASE)
+
+
+def parse_age(value: Any) -> int | None:
+    """Age in years; None when the source gives none.
+
+    Raises BadRow for anything else than a whole number of years from 0 to 120 ("38" and "38 years old" are).
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    match = _YEARS.fullmatch(str(value).strip()) if isinstance(value, str | int | float) else None
+    if match is None or isinstance(value, bool) or int(match[1]) > OLDEST:
+        raise BadRow(f"expected an age of 0 to {OLDEST} whole years, found {value!r}")
+    return int(match[1])
+
+
+def age_bucket(age: int | None) -> str | None:
+    """The bucket of an age; None for no age."""
+    if age is None:
+        return None
+    return [name for lowest, name in AGE_BUCKETS if lowest <= age][-1]

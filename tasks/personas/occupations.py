@@ -1,0 +1,81 @@
+"""Occupations → the 23 major groups of the US Standard Occupational Classification (configs/occupations.yaml)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.settings import CONFIGS
+
+OCCUPATIONS = CONFIGS / "occupations.yaml"
+OTHER = "other"
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    group: str
+    words: list[str]
+
+
+class _MappingFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    description: str
+    groups: dict[str, str]
+    exact: dict[str, list[str]]
+    rules: list[_Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class OccupationMapping:
+    """`exact` occupations first, then the first of `rules` whose pattern occurs; else `other`."""
+
+    groups: frozenset[str]
+    exact: dict[str, str]
+    rules: tuple[tuple[re.Pattern[str], str], ...]
+
+    def group_of(self, occupation: str | None) -> str | None:
+        """The group of an occupation in words or snake_case; `other` when none fits, None for none given."""
+        if occupation is None or not occupation.strip():
+            return None
+        slug = _slug(occupation)
+        if slug in self.groups or slug == OTHER:
+            return slug
+        if slug in self.exact:
+            return self.exact[slug]
+        return next((group for pattern, group in self.rules if pattern.search(slug)), OTHER)
+
+
+@cache
+def occupation_mapping(path: Path = OCCUPATIONS) -> OccupationMapping:
+    """The mapping file, checked; ConfigError when it names an unknown group or an occupation twice."""
+    try:
+        file = _MappingFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        raise ConfigError(f"occupation mapping {path}: {error}") from None
+    named = [*file.exact, *(rule.group for rule in file.rules)]
+    if unknown := sorted(set(named) - set(file.groups)):
+        raise ConfigError(f"occupation mapping {path}: {unknown} are not among its groups {sorted(file.groups)}")
+    pairs = [(_slug(occupation), group) for group, occupations in file.exact.items() for occupation in occupations]
+    if len(dict(pairs)) != len(pairs):
+        twice = sorted({slug for slug, _ in pairs if [s for s, _ in pairs].count(slug) > 1})
+        raise ConfigError(f"occupation mapping {path}: {twice} are listed more than once")
+    rules = tuple((_pattern(rule.words), rule.group) for rule in file.rules)
+    return OccupationMapping(frozenset(file.groups), dict(pairs), rules)
+
+
+def _slug(occupation: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", occupation.lower()).strip("_")
+
+
+def _pattern(words: list[str]) -> re.Pattern[str]:
+    """Any of the words, whole, in singular or plural; a word with a final * may go on."""
+    stems = "|".join(_slug(word) + ("[a-z]*" if word.endswith("*") else "") for word in words)
+    return re.compile(f"(?:^|_)(?:{stems})(?:s|es)?(?:_|$)")

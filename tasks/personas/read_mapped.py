@@ -1,0 +1,90 @@
+"""Any other personas (parquet, jsonl, csv): `mapping` in the source's settings says which column is which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.ids import canonical_json, digest
+from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sources import SourceRow, open_source
+from tasks.foundation.sources.script import language_of
+from tasks.foundation.tables.types import Language
+from tasks.personas.ages import parse_age
+from tasks.personas.big_five import big_five_of
+from tasks.personas.literals import parse_list
+from tasks.personas.occupations import occupation_mapping
+from tasks.personas.reading import BadRow, Persona, Reading, text_of
+from tasks.personas.repeats import read_each
+from tasks.personas.verbalise import paragraph, words
+
+TEXTS = (
+    "name",
+    "sex",
+    "occupation",
+    "occupation_group",
+    "education_level",
+    "marital_status",
+    "race_ethnicity",
+    "city",
+    "state",
+    "country",
+    "speaking_style",
+)
+MAPPABLE = ("source_key", "description", "language", "age", "big_five", "hobbies", "topic_tags", *TEXTS)
+
+
+def check_mapping(source: PersonaSource) -> None:
+    """ConfigError unless `mapping` names our columns, `description` among them."""
+    unknown = sorted(set(source.mapping) - set(MAPPABLE))
+    if unknown or "description" not in source.mapping:
+        problem = f"found {', '.join(map(repr, unknown))}" if unknown else "'description' is not mapped"
+        raise ConfigError(
+            f"personas.sources, pool {source.pool!r}: `mapping` goes from our column to theirs; {problem}. "
+            f"It must have 'description' and may have {', '.join(MAPPABLE)}."
+        )
+
+
+def read_mapped(source: PersonaSource) -> Reading:
+    """All personas of a mapped file or dataset; SourceError when a mapped column is missing from it."""
+    check_mapping(source)
+    rows = open_source(source, required=[source.mapping["description"]], where=source.where)
+    return read_each(rows, source.pool, lambda row: parse_row(row, source.mapping))
+
+
+def parse_row(row: SourceRow, mapping: Mapping[str, str]) -> Persona:
+    """One persona; without a mapped `source_key` the description is its key. BadRow for a row that is none."""
+    ours: dict[str, Any] = {name: row.value.get(column) for name, column in mapping.items()}
+    description = paragraph([words(ours["description"])])
+    source_key = text_of(ours["source_key"]) if "source_key" in ours else digest(description)
+    if not description or source_key is None:
+        raise BadRow(f"expected a description and a key, found {description[:60]!r} and {ours.get('source_key')!r}")
+    texts = {name: text_of(ours.get(name)) for name in TEXTS}
+    texts["occupation_group"] = texts["occupation_group"] or occupation_mapping().group_of(texts["occupation"])
+    return Persona(
+        source_key=source_key,
+        language=_language(ours.get("language"), description),
+        description=description,
+        raw=canonical_json(row.value),
+        age=parse_age(ours.get("age")),
+        big_five=big_five_of({"big_five": ours.get("big_five")}),
+        hobbies=_texts(ours.get("hobbies"), mapping.get("hobbies", "")),
+        topic_tags=_texts(ours.get("topic_tags"), mapping.get("topic_tags", "")),
+        **texts,
+    )
+
+
+def _language(value: Any, description: str) -> Language:
+    if value is None:
+        return language_of(description)
+    if value not in get_args(Language):
+        raise BadRow(f"expected the language 'en' or 'zh', found {value!r}")
+    return "zh" if value == "zh" else "en"
+
+
+def _texts(value: Any, column: str) -> tuple[str, ...]:
+    """A list, the text of a list, or plain text as the only entry."""
+    if isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
+        return (" ".join(value.split()),)
+    return parse_list(value, column)

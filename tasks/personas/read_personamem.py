@@ -1,0 +1,137 @@
+"""PersonaMem-v2: one row a *query*, so personas are the distinct `persona_id`s.
+
+`expanded_persona` is a JSON object written by a model, with keys that vary; topics come from all rows of a
+persona, its length bucket from the longest of its 128k histories.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tasks.foundation.ids import canonical_json, digest
+from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sources import Problem, SourceRow, open_source
+from tasks.foundation.sources.script import language_of
+from tasks.personas.ages import parse_age
+from tasks.personas.buckets import tercile_names
+from tasks.personas.literals import parse_literal, parse_object
+from tasks.personas.occupations import occupation_mapping
+from tasks.personas.persona_keys import (
+    RACE,
+    SEX,
+    degree_of,
+    find,
+    hobbies_of,
+    place_of,
+    speaking_style_of,
+    title_of,
+)
+from tasks.personas.reading import BadRow, Persona, Reading, first_of, text_of
+from tasks.personas.verbalise import verbalise_object, words
+
+REQUIRED = ("persona_id", "expanded_persona")
+TOPIC = "topic_preference"
+HISTORY_TOKENS = "total_tokens_in_chat_history_128k"
+
+
+@dataclass
+class _Gathered:
+    """What the rows of one persona say so far."""
+
+    persona: Persona
+    content: str
+    topics: Counter[str] = field(default_factory=Counter)
+    history_tokens: int | None = None
+
+
+def read_personamem(source: PersonaSource) -> Reading:
+    """The distinct personas of a PersonaMem file or dataset; SourceError for a problem of the whole source."""
+    return gather(open_source(source, required=REQUIRED, where=source.where), source.pool)
+
+
+def gather(rows: Iterable[SourceRow], pool: str) -> Reading:
+    """Personas in order of their first good row; their further rows count as filtered (`further_row`)."""
+    reading = Reading(pool)
+    gathered: dict[str, _Gathered] = {}
+    for row in rows:
+        reading.n_in += 1
+        if row.problem is not None:
+            reading.leave_out(row, row.problem)
+            continue
+        try:
+            _take(row.value, gathered, reading)
+        except BadRow as bad:
+            reading.leave_out(row, Problem("schema", bad.reason))
+    reading.personas = _finished(list(gathered.values()))
+    return reading
+
+
+def parse_persona(value: Mapping[str, Any]) -> Persona:
+    """The persona of one row; BadRow for a missing id, an object that is none, or an impossible age."""
+    source_key = text_of(value.get("persona_id"))
+    if source_key is None:
+        raise BadRow(f"expected a persona_id, found {value.get('persona_id')!r}")
+    persona = parse_object(value.get("expanded_persona"), "expanded_persona")
+    if not words(persona.get("short_persona")):
+        persona = {"short_persona": _short(value.get("short_persona")), **persona}
+    description = verbalise_object(persona)
+    if not description:
+        raise BadRow("expected facts in expanded_persona, found preferences only")
+    occupation = title_of(persona)
+    return Persona(
+        source_key=source_key,
+        language=language_of(description),
+        description=description,
+        raw=canonical_json(value),
+        name=text_of(persona.get("name")),
+        age=parse_age(first_of(persona, ("age", "age_years"))),
+        sex=text_of(find(persona, SEX)),
+        occupation=occupation,
+        occupation_group=occupation_mapping().group_of(occupation),
+        education_level=degree_of(persona),
+        marital_status=text_of(find(persona, ("marital_status", "relationship_status"))),
+        race_ethnicity=words(find(persona, RACE)) or None,
+        speaking_style=speaking_style_of(persona),
+        hobbies=hobbies_of(persona),
+        **place_of(persona),
+    )
+
+
+def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading) -> None:
+    content = digest(value.get("expanded_persona"))
+    known = gathered.get(text_of(value.get("persona_id")) or "")
+    if known is None:
+        persona = parse_persona(value)
+        known = gathered[persona.source_key] = _Gathered(persona, content)
+    elif known.content != content:
+        raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
+    else:
+        reading.filtered["further_row"] += 1
+    if topic := text_of(value.get(TOPIC)):
+        known.topics[topic] += 1
+    tokens = value.get(HISTORY_TOKENS)
+    if str(tokens).isdigit():
+        known.history_tokens = max(int(str(tokens)), known.history_tokens or 0)
+
+
+def _finished(gathered: list[_Gathered]) -> list[Persona]:
+    buckets = tercile_names([persona.history_tokens for persona in gathered])
+    return [
+        replace(each.persona, topic_tags=_by_frequency(each.topics), interaction_length_bucket=bucket)
+        for each, bucket in zip(gathered, buckets, strict=True)
+    ]
+
+
+def _by_frequency(topics: Counter[str]) -> tuple[str, ...]:
+    """Most frequent first, ties by name; the first is the primary topic."""
+    return tuple(sorted(topics, key=lambda topic: (-topics[topic], topic)))
+
+
+def _short(value: Any) -> Any:
+    """`short_persona` as the row has it: plain text, or the text of a Python object."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return parse_literal(value, "short_persona")
+    return value

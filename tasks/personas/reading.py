@@ -1,0 +1,125 @@
+"""What a persona reader hands over: personas, and where every other source row ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.sources import Problem, SourceRow
+from tasks.foundation.tables.operations import Reject
+from tasks.foundation.tables.personas import BigFive, Duplicate
+from tasks.foundation.tables.types import Language
+
+STAGE_NAME = "personas"
+SHOWN_PAYLOAD = 4000
+"""Characters of a rejected row kept as its payload."""
+
+
+class BadRow(Exception):
+    """One source row that cannot be used; ends as a reject with this reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """One source persona, verbalised; the fields are those of `persona_candidates`."""
+
+    source_key: str
+    language: Language
+    description: str
+    raw: str
+    name: str | None = None
+    age: int | None = None
+    sex: str | None = None
+    occupation: str | None = None
+    occupation_group: str | None = None
+    education_level: str | None = None
+    marital_status: str | None = None
+    race_ethnicity: str | None = None
+    city: str | None = None
+    state: str | None = None
+    country: str | None = None
+    big_five: BigFive | None = None
+    topic_tags: tuple[str, ...] = ()
+    interaction_length_bucket: str | None = None
+    speaking_style: str | None = None
+    hobbies: tuple[str, ...] = ()
+
+
+@dataclass
+class Reading:
+    """Rows of one source as they ended. `n_in` counts rows as they came; every row is exactly one of
+    `personas`, `repeats`, `filtered` and `failed`."""
+
+    pool: str
+    n_in: int = 0
+    personas: list[Persona] = field(default_factory=list)
+    repeats: list[Duplicate] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+    filtered: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+
+    def persona_id(self, source_key: str) -> str:
+        return content_id("persona", self.pool, source_key)
+
+    def leave_out(self, row: SourceRow, problem: Problem) -> None:
+        """Ends a row as a reject, or only counts it where a filter left it out."""
+        if problem.kind == "filter":
+            self.filtered["where"] += 1
+            return
+        self.failed[problem.kind] += 1
+        self.rejects.append(reject(row, problem))
+
+    def repeat(self, source_key: str) -> None:
+        """Ends a row that repeats an earlier one word for word, its id included."""
+        persona_id = self.persona_id(source_key)
+        number = sum(1 for earlier in self.repeats if earlier.duplicate_of == persona_id) + 1
+        self.repeats.append(
+            Duplicate(
+                table_name="persona_candidates",
+                row_id=f"{persona_id}#{number}",
+                duplicate_of=persona_id,
+                cosine=None,
+                method="exact",
+            )
+        )
+
+
+def reject(row: SourceRow, problem: Problem) -> Reject:
+    """The reject of a source row; `row_key` is where it stands."""
+    return Reject(
+        stage=STAGE_NAME,
+        row_key=row.where,
+        kind=problem.kind,
+        reason=problem.reason,
+        retryable=False,
+        attempts=0,
+        payload=_payload(row),
+    )
+
+
+def _payload(row: SourceRow) -> str | None:
+    if row.text is not None:
+        return canonical_json(row.text)
+    if row.value is None:
+        return None
+    whole = canonical_json(row.value)
+    return whole if len(whole) <= SHOWN_PAYLOAD else canonical_json(whole[:SHOWN_PAYLOAD])
+
+
+def text_of(value: Any) -> str | None:
+    """A trimmed text; None for what is absent (null, blank) or no single value."""
+    if value is None or isinstance(value, bool | dict | list):
+        return None
+    return " ".join(str(value).split()) or None
+
+
+def first_of(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """The first value that is given under one of several spellings of a column; None when none is."""
+    return next((row[name] for name in names if row.get(name) not in (None, "", [], {})), None)

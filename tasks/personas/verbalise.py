@@ -1,0 +1,115 @@
+"""Source personas as one paragraph, without a model: what is encoded, and what models are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SEX = {"male": "man", "m": "man", "man": "man", "female": "woman", "f": "woman", "woman": "woman"}
+_SAID = {
+    "not_in_workforce": "not in the workforce",
+    "never_married": "never married",
+    "married_present": "married",
+    "9th_12th_no_diploma": "9th to 12th grade without a diploma",
+    "less_than_9th": "less than 9th grade",
+    "bachelors": "bachelor's degree",
+    "associates": "associate degree",
+    "graduate": "graduate degree",
+}
+FIRST_PREFERENCE_KEY = "stereotypical_preferences"
+"""PersonaMem: this key and every later one hold preferences, which stay out of the description."""
+PREFERENCE_KEYS = (FIRST_PREFERENCE_KEY, "anti_stereotypical_preferences", "neutral_preferences")
+
+
+def facts_sentence(
+    *,
+    age: int | None,
+    sex: str | None,
+    marital_status: str | None,
+    education: str | None,
+    occupation: str | None,
+    city: str | None,
+    state: str | None,
+) -> str:
+    """One English sentence of the facts that are given; empty when none is.
+
+    >>> facts_sentence(age=72, sex="Male", marital_status="widowed", education="high_school",
+    ...                occupation="not_in_workforce", city="Wickliffe", state="OH")
+    'A 72-year-old man, widowed, education: high school, not in the workforce, living in Wickliffe, OH.'
+    """
+    place = ", ".join(part for part in (city, state) if part)
+    facts = [
+        said(marital_status) if marital_status else None,
+        f"education: {said(education)}" if education else None,
+        _work(occupation) if occupation else None,
+        f"living in {place}" if place else None,
+    ]
+    given = [fact for fact in facts if fact]
+    if age is None and not sex and not given:
+        return ""
+    return ", ".join([_who(age, sex), *given]) + "."
+
+
+def said(code: str) -> str:
+    """A code of the sources as words: `married_present` → `married`, others with spaces for underscores."""
+    return _SAID.get(code, code.replace("_", " "))
+
+
+def paragraph(parts: Sequence[str | None]) -> str:
+    """The given parts as sentences, each ended by a full stop unless it ends a sentence itself."""
+    texts = [" ".join(part.split()) for part in parts if part and part.strip()]
+    return " ".join(text if text[-1] in ".!?…。！？" else f"{text}." for text in texts)
+
+
+def verbalise_object(persona: Mapping[str, Any]) -> str:
+    """An object of persona facts as a paragraph: every key in order, unknown ones too, without preferences.
+
+    `short_persona` becomes a sentence of its own; everything else reads "Label: value.".
+    """
+    parts: list[str | None] = []
+    for key, value in persona.items():
+        if key == FIRST_PREFERENCE_KEY:
+            break
+        if key in PREFERENCE_KEYS:
+            continue
+        text = words(value)
+        parts.append(_capital(text) if key == "short_persona" else f"{_label(key)}: {text}" if text else None)
+    return paragraph(parts)
+
+
+def words(value: Any) -> str:
+    """Any JSON value as words: lists with commas, objects as "key: value" with semicolons; empty for nothing."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        if len(value) == 1 and "persona" in value:
+            return words(value["persona"])
+        pairs = [(key.replace("_", " "), words(inner)) for key, inner in value.items()]
+        return "; ".join(f"{key}: {text}" for key, text in pairs if text)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        texts = [f"({text})" if isinstance(inner, Mapping) else text for inner in value if (text := words(inner))]
+        return ", ".join(texts)
+    return " ".join(str(value).split()).rstrip(".")
+
+
+def _who(age: int | None, sex: str | None) -> str:
+    noun = _SEX.get((sex or "").strip().lower(), "person")
+    adjective = f"{said(sex).lower()} " if sex and noun == "person" else ""
+    if age is None:
+        return f"A {adjective}{noun}"
+    article = "An" if age in (8, 11, 18) or 80 <= age <= 89 else "A"
+    return f"{article} {age}-year-old {adjective}{noun}"
+
+
+def _work(occupation: str) -> str:
+    return said(occupation) if occupation == "not_in_workforce" else f"occupation: {said(occupation)}"
+
+
+def _label(key: str) -> str:
+    return _capital(key.replace("_", " ").strip())
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
