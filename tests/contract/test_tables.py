@@ -1,0 +1,63 @@
+"""The registry, the SQL views and the data dictionary agree."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import SQL, duckdb_type, open_views
+from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables.dictionary import DICTIONARY, dictionary
+
+ALL = list(TABLES.values())
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_every_table_has_a_view_with_its_columns_in_its_order(table: Table) -> None:
+    text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
+    assert text.splitlines()[0] == f"-- {table.grain}"
+    assert re.findall(r"^    (\w+),$", text, flags=re.M) == ["build", *table.columns]
+
+
+def test_there_is_no_view_without_a_table() -> None:
+    assert {path.stem for path in (SQL / "tables").glob("*.sql")} == set(TABLES)
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_every_column_says_what_it_holds_and_what_null_means(table: Table) -> None:
+    for name, field in table.row.model_fields.items():
+        assert field.description, f"{table.name}.{name} has no description"
+        nullable = table.schema.field(name).nullable
+        assert ("null" in field.description) == nullable, f"{table.name}.{name}: nullable columns say what null means"
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_every_key_is_made_of_columns(table: Table) -> None:
+    assert table.key and set(table.key) <= set(table.columns)
+
+
+def test_views_over_an_empty_store_are_typed_and_empty(tmp_path: Path) -> None:
+    with open_views(Layout(tmp_path)) as connection:
+        for schema in ("main", "history"):
+            for table in ALL:
+                found = connection.execute(f"describe {schema}.{table.name}").fetchall()
+                types = {row[0]: row[1].lower() for row in found}
+                for field in table.schema:
+                    assert types[field.name] == _spelled(connection, duckdb_type(field.type)), field
+                assert connection.execute(f"select count(*) from {schema}.{table.name}").fetchone() == (0,)
+
+
+def _spelled(connection: duckdb.DuckDBPyConnection, type_: str) -> str:
+    row = connection.execute(f"select typeof(cast(null as {type_}))").fetchone()
+    assert row is not None
+    return str(row[0]).lower()
+
+
+def test_the_data_dictionary_is_the_registry() -> None:
+    assert DICTIONARY.read_text(encoding="utf-8") == dictionary(), (
+        "docs/tables.md is not what the registry says; write it with `python -m tasks.foundation.tables.dictionary`"
+    )

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.settings import KNOBS, load_settings, profile_names, without_knobs
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("COLLOQUY_") and "__" in name:
+            monkeypatch.delenv(name)
+
+
+def test_the_command_line_beats_the_environment_beats_the_profile_beats_the_base(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert load_settings("test").personas.pool_size == 20
+    assert load_settings("test").dialogues.temperature == 0.8
+    monkeypatch.setenv("COLLOQUY_PERSONAS__POOL_SIZE", "30")
+    assert load_settings("test").personas.pool_size == 30
+    assert load_settings("test", ["personas.pool_size=40"]).personas.pool_size == 40
+
+
+def test_a_part_of_a_section_is_set_without_losing_the_rest() -> None:
+    settings = load_settings("test", ["scenes.sample.en=2"])
+    assert (settings.scenes.sample.en, settings.scenes.sample.zh) == (2, 6)
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_every_profile_is_valid(profile: str) -> None:
+    load_settings(profile)
+
+
+@pytest.mark.parametrize(
+    ("profile", "override", "message"),
+    [
+        ("tset", "run.seed=1", r"profile 'tset' does not exist; expected one of .*did you mean 'test'"),
+        ("test", "votng.arbiter=x", r"setting 'votng' does not exist \(did you mean 'voting'\?\)"),
+        ("test", "voting.arbitr=x", r"setting 'voting.arbitr' does not exist \(did you mean 'voting.arbiter'\?\)"),
+        ("test", "voting.annotators=[a]", r"setting 'voting.annotators': List should have at least 2 items"),
+        ("test", "conflicts.if_none=maybe", r"setting 'conflicts.if_none'"),
+        ("test", "dialogues.min_turns=9", r"min_turns \(9\) is above max_turns \(6\)"),
+        ("test", "personas.sources=[{pool: a, reader: nemotron}]", r"either `path` .* or `hub`"),
+        ("test", "personas.sources=[{pool: a, reader: nemotron, hub: x/y}]", r"needs a pinned `revision`"),
+        ("test", "voting", r"expected section.key=value, found 'voting'"),
+        ("test", "voting.arbiter=[", r"is not YAML"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_was_expected(profile: str, override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_settings(profile, [override])
+
+
+def test_a_misspelt_environment_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLOQUY_VOTING__ARBITR", "x")
+    with pytest.raises(ConfigError, match=r"COLLOQUY_VOTING__ARBITR is no setting .*COLLOQUY_VOTING__ARBITER"):
+        load_settings("test")
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings("test").voting.arbiter = "x"  # type: ignore[misc]
+
+
+def test_every_knob_is_a_setting_somewhere() -> None:
+    names: set[str] = set()
+
+    def collect(value: object) -> None:
+        if isinstance(value, dict):
+            names.update(value)
+            for inner in value.values():
+                collect(inner)
+
+    collect(load_settings("test").model_dump())
+    assert set(KNOBS) <= names
+    assert not set(KNOBS) & set(without_knobs(load_settings("test").voting))
+
+
+def test_no_setting_holds_a_secret() -> None:
+    base = (Path(__file__).parents[2] / "configs" / "base.yaml").read_text(encoding="utf-8").lower()
+    assert not any(word in base for word in ("api_key", "password", "secret"))
