@@ -1,0 +1,1 @@
+"""Selected pairings become dialogues with labelled utterances (DEMO section 3.2, dialogue generation)."""

@@ -1,0 +1,205 @@
+"""What a writer got wrong in form and what can be mended without inventing anything. Pure.
+
+Every guard that fires is named in `dialogues.guards`:
+
+* `ending_marker`   an end marker such as *ENDING* taken out; text beside it is kept
+* `name_prefix`     "Anna:" or "Speaker 1:" at the start of an utterance taken out
+* `relabelled`      the speaker set right: the utterance was headed by the other participant's name, or
+                    all utterances had the same speaker
+* `empty_dropped`   utterances without text dropped
+* `repeat_dropped`  an utterance that repeats the one before it, or a longer one said before, dropped
+* `opener_dropped`  utterances of participant 2 before participant 1 has spoken dropped
+* `merged`          two utterances of one speaker in a row joined into one
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tasks.foundation.elements import comparison_key
+
+UTTERANCE_CHARACTERS = 1200
+"""An utterance longer than this after mending is no utterance; the dialogue is refused, never cut."""
+
+REPEAT_WEIGHT = 16
+"""From this width on (wide characters count 2) an utterance is not said twice by chance; "OK" may be."""
+
+GUARDS = (
+    "ending_marker",
+    "name_prefix",
+    "relabelled",
+    "empty_dropped",
+    "repeat_dropped",
+    "opener_dropped",
+    "merged",
+)
+"""In the order in which they are named in a row."""
+
+_ENDING = re.compile(r"\*+\s*(?:(?:THE\s+)?END(?:ING)?|结束)\s*\*+|\[(?:END(?:ING)?|结束)\]", re.IGNORECASE)
+_ROLE = r"(?:participant|speaker|person|参与者|说话人)\s*(?P<role>[12])"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One utterance as far as it is known: participant 1 or 2, and what is said."""
+
+    speaker: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Utterances that alternate from participant 1, the guards that fired in the order above, and
+    whether the writer marked the end after the last utterance."""
+
+    lines: tuple[Line, ...]
+    guards: tuple[str, ...]
+    ended: bool
+
+
+def mend(lines: Sequence[Line], names: tuple[str, str], joint: str = " ") -> Mended:
+    """`lines` in the form a dialogue must have; repeats until no guard fires. `joint` joins merged texts.
+
+    Every line of the result has text; the result may be shorter than a dialogue should be, even empty.
+    """
+    ended = _marks_end(lines)
+    fired: set[str] = set()
+    current = [replace(line, text=_single_spaced(line.text)) for line in lines]
+    while True:
+        mended, now = _pass(current, names, joint)
+        if not now:
+            return Mended(tuple(mended), tuple(guard for guard in GUARDS if guard in fired), ended)
+        fired |= now
+        current = mended
+
+
+def too_long(lines: Iterable[Line]) -> bool:
+    return any(len(line.text) > UTTERANCE_CHARACTERS for line in lines)
+
+
+def speaker_names(name1: str, name2: str, language: str) -> tuple[str, str]:
+    """The names of the participants; numbered where both have the same."""
+    if comparison_key(name1) != comparison_key(name2):
+        return (name1, name2)
+    return (f"{name1}（1）", f"{name2}（2）") if language == "zh" else (f"{name1} (1)", f"{name2} (2)")
+
+
+def _pass(lines: list[Line], names: tuple[str, str], joint: str) -> tuple[list[Line], set[str]]:
+    """`lines` after every guard once, and the guards that changed something."""
+    prefix = _prefix(names)
+    steps: tuple[tuple[str, Callable[[list[Line]], list[Line]]], ...] = (
+        ("ending_marker", lambda now: [replace(line, text=_without_marker(line.text)) for line in now]),
+        ("relabelled", lambda now: [replace(line, speaker=_meant(line, prefix, names)) for line in now]),
+        ("name_prefix", lambda now: [replace(line, text=_without_prefix(line.text, prefix)) for line in now]),
+        ("empty_dropped", lambda now: [line for line in now if line.text]),
+        ("repeat_dropped", _without_repeats),
+        ("relabelled", _by_turns_if_all_alike),
+        ("opener_dropped", _from_participant1),
+        ("merged", lambda now: _merged(now, joint)),
+    )
+    fired: set[str] = set()
+    for guard, step in steps:
+        after = step(lines)
+        if after != lines:
+            fired.add(guard)
+        lines = after
+    return lines, fired
+
+
+def _marks_end(lines: Sequence[Line]) -> bool:
+    """Whether an end marker stands after the last text."""
+    for line in reversed(lines):
+        if _ENDING.search(line.text):
+            return not line.text[[*_ENDING.finditer(line.text)][-1].end() :].strip()
+        if line.text.strip():
+            return False
+    return False
+
+
+def _single_spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _without_marker(text: str) -> str:
+    return _single_spaced(_ENDING.sub(" ", text)) if _ENDING.search(text) else text
+
+
+def _without_prefix(text: str, prefix: re.Pattern[str]) -> str:
+    match = prefix.match(text)
+    return text[match.end() :] if match else text
+
+
+def _meant(line: Line, prefix: re.Pattern[str], names: tuple[str, str]) -> int:
+    """The speaker that a heading name says; the line's own where there is none or it fits both."""
+    match = prefix.match(line.text)
+    if match is None:
+        return line.speaker
+    meant = {int(match["role"])} if match["role"] else _named(match["name"], names)
+    return meant.pop() if len(meant) == 1 else line.speaker
+
+
+def _prefix(names: tuple[str, str]) -> re.Pattern[str]:
+    known = sorted({short for name in names for short in _short_forms(name)}, key=lambda short: (-len(short), short))
+    alternatives = "|".join(re.escape(short) for short in known)
+    return re.compile(rf"\W{{0,3}}(?:{_ROLE}|(?P<name>{alternatives}))[\s*]*[:：][\s*]*", re.IGNORECASE)
+
+
+def _short_forms(name: str) -> tuple[str, ...]:
+    """The name and its first word: "Anna Keller" and "Anna"."""
+    return (name, name.split()[0]) if name.split() else ("\0",)
+
+
+def _named(prefix: str, names: tuple[str, str]) -> set[int]:
+    """The participants that a prefix can mean."""
+    wanted = prefix.casefold()
+    return {
+        number
+        for number, name in enumerate(names, start=1)
+        if wanted in {short.casefold() for short in _short_forms(name)}
+    }
+
+
+def _without_repeats(lines: Sequence[Line]) -> list[Line]:
+    kept: list[Line] = []
+    said: set[str] = set()
+    previous = None
+    for line in lines:
+        key = comparison_key(line.text)
+        if key != previous and not (key in said and _width(line.text) >= REPEAT_WEIGHT):
+            kept.append(line)
+            said.add(key)
+            previous = key
+    return kept
+
+
+def _width(text: str) -> int:
+    return sum(2 if ord(character) >= 0x2E80 else 1 for character in text)
+
+
+def _by_turns_if_all_alike(lines: Sequence[Line]) -> list[Line]:
+    if len(lines) < 2 or len({line.speaker for line in lines}) > 1:
+        return list(lines)
+    return [Line(1 + place % 2, line.text) for place, line in enumerate(lines)]
+
+
+def _from_participant1(lines: Sequence[Line]) -> list[Line]:
+    first = next((place for place, line in enumerate(lines) if line.speaker == 1), len(lines))
+    return list(lines[first:])
+
+
+def _merged(lines: Sequence[Line], joint: str) -> list[Line]:
+    merged: list[Line] = []
+    for line in lines:
+        if merged and merged[-1].speaker == line.speaker:
+            merged[-1] = Line(line.speaker, f"{merged[-1].text}{joint}{line.text}")
+        else:
+            merged.append(line)
+    return merged
+
+
+def alternates(lines: Sequence[Line]) -> bool:
+    """Participant 1 first, then by turns."""
+    return all(a.speaker != b.speaker for a, b in pairwise(lines)) and (not lines or lines[0].speaker == 1)
