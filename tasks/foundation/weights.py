@@ -174,8 +174,7 @@ def weights_of(name: str) -> Weights:
         return CATALOGUE[name]
     except KeyError:
         raise ConfigError(
-            f"Expected the name of a local model ({', '.join(CATALOGUE)}) or a path to a .gguf file,"
-            f" found {name!r}."
+            f"Expected the name of a local model ({', '.join(CATALOGUE)}) or a path to a .gguf file, found {name!r}."
         ) from None
 
 
@@ -272,9 +271,7 @@ def _from_hub(weights: Weights, staging: Path, report: Progress) -> Path:
     for file in (weights.hub.file, *weights.also):
         report(f"downloading {file} from {weights.hub.repo}", 0, weights.bytes)
         try:
-            huggingface_hub.hf_hub_download(
-                weights.hub.repo, file, revision=weights.hub.revision, local_dir=folder
-            )
+            huggingface_hub.hf_hub_download(weights.hub.repo, file, revision=weights.hub.revision, local_dir=folder)
         except Exception as error:  # noqa: BLE001 - whatever the hub's client raises, the next source is tried
             raise _NotHere(f"hub: {file} of {weights.hub.repo}: {_first_line(error)}") from None
     return folder if weights.also else folder / weights.hub.file
@@ -360,7 +357,7 @@ def _adopt(weights: Weights, found: Path, target: Path, report: Progress) -> Non
     if target.is_dir():
         shutil.rmtree(target)
     _flush(found / weights.file if weights.also else found)
-    os.replace(found, target)
+    found.replace(target)
     report("ready", weights.bytes, weights.bytes)
 
 

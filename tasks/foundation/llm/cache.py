@@ -212,9 +212,7 @@ class ReplyCache:
     def _connect(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
-            )
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
             connection.execute("pragma auto_vacuum = incremental")
             _switch_to_wal(connection)
             connection.execute("pragma synchronous = full")
@@ -320,9 +318,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.request,
         reply.text,
         reply.finish_reason,
-        json.dumps(
-            [usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens]
-        ),
+        json.dumps([usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens]),
         reply.model_reported,
         reply.seed_sent,
         reply.latency_seconds,

@@ -129,18 +129,14 @@ def parse_models(content: Any, where: str = "models") -> Models:
     models = Models({alias: _spec(alias, entry) for alias, entry in entries.items()})
     for spec in models.values():
         if spec.thinking_pair is not None and spec.thinking_pair not in models:
-            raise ConfigError(
-                f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models)
-            )
+            raise ConfigError(f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models))
     return models
 
 
 def unknown_alias(alias: str, models: Mapping[str, ModelSpec]) -> str:
     """The sentence for an alias that does not exist, with the nearest ones that do."""
     near = difflib.get_close_matches(alias, models, n=3, cutoff=0.5)
-    hint = (
-        f"Did you mean {', '.join(repr(name) for name in near)}?" if near else f"Known: {', '.join(models)}."
-    )
+    hint = f"Did you mean {', '.join(repr(name) for name in near)}?" if near else f"Known: {', '.join(models)}."
     return f"Expected a model alias of configs/models.yaml, found {alias!r}. {hint}"
 
 

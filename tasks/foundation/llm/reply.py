@@ -143,8 +143,8 @@ def _last_valid(candidates: list[Candidate], model: type[BaseModel]) -> Reading:
     for candidate in reversed(candidates):
         try:
             return Reading(_validated(_parse(candidate), model))
-        except BadReply as trouble:
-            troubles.append((candidate, trouble))
+        except BadReply as found:
+            troubles.append((candidate, found))
     mended_troubles: list[BadReply] = []
     for candidate, trouble in troubles:
         try:
@@ -172,9 +172,7 @@ def _parse(candidate: Candidate) -> Any:
     if not candidate.closed:
         raise BadReply("unreadable", "Your reply ended before the JSON object was complete.")
     try:
-        return json.loads(
-            candidate.source, parse_constant=_no_constant, object_pairs_hook=_no_duplicates, strict=False
-        )
+        return json.loads(candidate.source, parse_constant=_no_constant, object_pairs_hook=_no_duplicates, strict=False)
     except RecursionError:
         raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
     except ValueError as error:
@@ -375,9 +373,7 @@ def _closed(part: Any, *, named: bool = False) -> Any:
     if named:
         return {key: _closed(item) for key, item in part.items()}
     result = {
-        key: _closed(item, named=key in ("properties", "$defs"))
-        if key not in ("enum", "const", "default")
-        else item
+        key: _closed(item, named=key in ("properties", "$defs")) if key not in ("enum", "const", "default") else item
         for key, item in part.items()
         if key != "title"
     }

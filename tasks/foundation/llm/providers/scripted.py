@@ -79,9 +79,7 @@ class ScriptedProvider:
     async def _reply(self, call: ProviderCall) -> Scripted:
         if self._waiting is not None:
             if not self._waiting:
-                raise AssertionError(
-                    f"The scripted replies ran out at call {len(self.calls)} ({call.model.alias})."
-                )
+                raise AssertionError(f"The scripted replies ran out at call {len(self.calls)} ({call.model.alias}).")
             return self._waiting.pop(0)
         answerer = self._answerer or resolve(call.model.name)
         reply = answerer(call)
@@ -105,9 +103,7 @@ def resolve(name: str) -> Answerer:
             f"Expected the name of a scripted model to be package.module:function, found {name!r}: {error}"
         ) from None
     if not callable(found):
-        raise ConfigError(
-            f"Expected {name!r} to be a function of one ProviderCall, found {type(found).__name__}."
-        )
+        raise ConfigError(f"Expected {name!r} to be a function of one ProviderCall, found {type(found).__name__}.")
     return cast(Answerer, found)
 
 
@@ -122,9 +118,7 @@ def from_schema(call: ProviderCall) -> str:
     return json.dumps(_value(call.schema, source, definitions, depth=0), ensure_ascii=False)
 
 
-def _value(
-    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
-) -> Any:
+def _value(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
     """One value that fits `schema`; raises ConfigError on what this filler does not know."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
@@ -143,15 +137,11 @@ def _value(
             return _value(_choice(schema[several], source, depth), source, definitions, depth)
     if "allOf" in schema:
         merged = {key: value for part in schema["allOf"] for key, value in part.items()}
-        return _value(
-            {**merged, **{k: v for k, v in schema.items() if k != "allOf"}}, source, definitions, depth
-        )
+        return _value({**merged, **{k: v for k, v in schema.items() if k != "allOf"}}, source, definitions, depth)
     return _of_type(schema, source, definitions, depth)
 
 
-def _of_type(
-    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
-) -> Any:
+def _of_type(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
     kind = schema.get("type", "object" if "properties" in schema else "string")
     if isinstance(kind, list):
         kind = next((name for name in kind if name != "null"), "null")
@@ -183,13 +173,8 @@ def _choice(options: Sequence[Mapping[str, Any]], source: random.Random, depth: 
     return source.choice(others)
 
 
-def _object(
-    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
-) -> Any:
-    known = {
-        name: _value(part, source, definitions, depth + 1)
-        for name, part in schema.get("properties", {}).items()
-    }
+def _object(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
+    known = {name: _value(part, source, definitions, depth + 1) for name, part in schema.get("properties", {}).items()}
     rest = schema.get("additionalProperties")
     if isinstance(rest, Mapping):
         for index in range(max(schema.get("minProperties", 0), 1)):
@@ -197,9 +182,7 @@ def _object(
     return known
 
 
-def _array(
-    schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int
-) -> Any:
+def _array(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
     fixed = [_value(part, source, definitions, depth + 1) for part in schema.get("prefixItems", [])]
     low = schema.get("minItems", 0 if depth > 6 else 1)
     high = schema.get("maxItems", low if depth > 6 else max(low, 3))
@@ -227,11 +210,7 @@ def _string(schema: Mapping[str, Any], source: random.Random) -> str:
     while len(text) < low:
         text = f"{text} {_sentence(source, 6)}"
     cut = text[: max(low, high)]
-    return (
-        cut
-        if len(cut.strip()) >= low and cut.strip() == cut
-        else (cut.strip() + "." * high)[: max(low, len(cut))]
-    )
+    return cut if len(cut.strip()) >= low and cut.strip() == cut else (cut.strip() + "." * high)[: max(low, len(cut))]
 
 
 def _sentence(source: random.Random, words: int) -> str:
@@ -241,12 +220,8 @@ def _sentence(source: random.Random, words: int) -> str:
 def _bounds(schema: Mapping[str, Any], low: int, span: int) -> tuple[int, int]:
     """Whole lower and upper bounds within the schema's own, open ends filled in."""
     step = 1 if schema.get("type") == "integer" else 0
-    lowest = schema.get(
-        "minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None
-    )
-    highest = schema.get(
-        "maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None
-    )
+    lowest = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
+    highest = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None)
     if lowest is None and highest is None:
         return low, low + span
     if lowest is None:

@@ -1,0 +1,133 @@
+"""llama.cpp in this process: no key and no network.
+
+One server per model file and process, loaded at the first call and shared by every engine; it batches
+the requests of its slots and holds replies to a JSON schema by grammar. A call that is cancelled or
+timed out lets go of its caller, but llama.cpp finishes the text it is writing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasks.foundation import weights
+from tasks.foundation.errors import ModelUnavailable
+from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of
+from tasks.foundation.llm.providers.openai_compatible import response_format, usage_of
+from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply
+
+DEFAULT_CONTEXT_TOKENS = 4096
+PROMPT_CACHE_MIB = 128
+"""llama.cpp keeps prompts of finished requests in memory, by default up to 8 GiB."""
+
+
+@dataclass(slots=True)
+class _Local:
+    """A model in memory and the threads that may call it, one a slot."""
+
+    server: Any
+    threads: ThreadPoolExecutor
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The models of this process. The lock is held while one loads, so that it is loaded once."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    loaded: dict[tuple[Path, int, int, int], _Local] = field(default_factory=dict)
+
+
+_SHELF = _Shelf()
+
+
+class EmbeddedProvider:
+    """Answers from model files on this machine; the file is found by the model's name."""
+
+    async def call(self, call: ProviderCall) -> RawReply:
+        """One completion. Raises ModelUnavailable when the weights have not been pulled."""
+        started = time.monotonic()
+        local = await asyncio.to_thread(local_model, call.model)
+        answer = asyncio.get_running_loop().run_in_executor(local.threads, _complete, local.server, call)
+        try:
+            async with asyncio.timeout(call.model.timeout_seconds):
+                body = await answer
+        except TimeoutError:
+            raise ProviderFailure("timeout", f"no reply within {call.model.timeout_seconds:g} s") from None
+        if error := body.get("error"):
+            raise failure_of(int(error.get("code") or 500), f"{error.get('type')} {error.get('message')}")
+        choice = body["choices"][0]
+        return RawReply(
+            text=choice["message"].get("content") or "",
+            usage=usage_of(body.get("usage")),
+            finish_reason="length" if choice.get("finish_reason") == "length" else "stop",
+            model_reported=call.model.name,
+            seed_sent=call.seed,
+            latency_seconds=time.monotonic() - started,
+        )
+
+    async def close(self) -> None:
+        """Leaves the models loaded: the next stage of this process uses them again."""
+
+
+def local_model(spec: ModelSpec) -> _Local:
+    """The model in memory, loaded if need be (0.5–4 s)."""
+    path = weights.path_of(spec.name)
+    context = spec.context_tokens or DEFAULT_CONTEXT_TOKENS
+    key = (path, spec.slots, spec.threads, context)
+    with _SHELF.lock:
+        if key not in _SHELF.loaded:
+            server = load_server(path, slots=spec.slots, threads=spec.threads, context_tokens=context)
+            pool = ThreadPoolExecutor(spec.slots, thread_name_prefix=f"llama-{spec.alias}")
+            _SHELF.loaded[key] = _Local(server, pool)
+        return _SHELF.loaded[key]
+
+
+def load_server(path: Path, *, slots: int, threads: int, context_tokens: int, http_key: str | None = None) -> Any:
+    """A llama.cpp server with `context_tokens` for each slot, silent.
+
+    It also listens on a loopback port; nobody can use that without `http_key` (by default a secret).
+    """
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise ModelUnavailable(f"Embedded models need the package xllamacpp: {error}") from None
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = context_tokens * slots
+    parameters.n_parallel = slots
+    parameters.cpuparams.n_threads = threads
+    parameters.cpuparams_batch.n_threads = threads
+    parameters.cache_ram_mib = PROMPT_CACHE_MIB
+    parameters.api_keys = [http_key or secrets.token_hex(16)]
+    parameters.warmup = False
+    parameters.ui = False
+    parameters.verbosity = 0
+    try:
+        return xllamacpp.Server(parameters)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ModelUnavailable(f"llama.cpp cannot load {path}: {brief(error)}") from None
+
+
+def _complete(server: Any, call: ProviderCall) -> dict[str, Any]:
+    """Runs in one of the model's threads; llama.cpp lets go of the interpreter while it works."""
+    request: dict[str, Any] = {
+        "messages": [{"role": part.role, "content": part.content} for part in call.messages],
+        "max_tokens": call.max_tokens,
+        "temperature": call.temperature,
+        **call.model.extra_body,
+    }
+    if call.seed is not None:
+        request["seed"] = call.seed
+    if call.schema is not None and (format_ := response_format(call)) is not None:
+        request["response_format"] = format_
+    try:
+        answer: dict[str, Any] = server.handle_chat_completions(request)
+    except (ValueError, TypeError, RuntimeError) as error:
+        return {"error": {"code": 400, "type": "llama.cpp", "message": str(error)}}
+    return answer
