@@ -1,0 +1,1 @@
+"""Annotators of different model families review every label; disputed ones go to a vote (DEMO, quality control)."""

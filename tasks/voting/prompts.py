@@ -1,0 +1,169 @@
+"""The review and the vote: inputs, and reply models made for the labels in question.
+
+Both prompts share their system message and the dialogue, so that a local model reads those only once.
+In a review every alternative of the schema joins certain elements with their own value type: an edit
+always has the type of the label it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter, create_model
+
+from tasks.foundation.elements import Kind, ReplyModel, kind_of, value_type
+from tasks.foundation.ids import canonical_json
+from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.records import Record, transcript
+from tasks.foundation.taxonomies import taxonomy
+from tasks.voting.ballots import REJECT, Ballot
+
+MOST_CHANGES = 8
+"""So many changes fit one review; a model that would change more names the gravest. Unlisted labels stay."""
+
+
+class ReviewReply(ReplyModel):
+    """The labels an annotator would change; `review_reply` gives `changes` its type."""
+
+    changes: list[Any]
+
+
+class Choice(ReplyModel):
+    """One vote; `vote_reply` bounds `candidate` by the number of candidates. Null: abstains."""
+
+    reason: str = Field(min_length=1, max_length=100)
+    candidate: int | None
+
+
+class ReviewInputs(Inputs):
+    age_bands: list[str]
+    familiarity_scale: list[str]
+    talkways: list[str]
+    sentiments: list[str]
+    emotions: list[str]
+    dialogue: str
+    labels: list[str]
+    most_changes: int
+
+
+class VoteInputs(Inputs):
+    age_bands: list[str]
+    familiarity_scale: list[str]
+    talkways: list[str]
+    sentiments: list[str]
+    emotions: list[str]
+    dialogue: str
+    questions: list[str]
+
+
+REVIEW: Prompt[ReviewInputs, ReviewReply] = Prompt("voting/review", inputs=ReviewInputs)
+VOTE: Prompt[VoteInputs, ReplyModel] = Prompt("voting/vote", inputs=VoteInputs)
+
+
+@cache
+def review_reply(paths: tuple[str, ...]) -> type[BaseModel]:
+    """Changes to any of `paths`: an edit with a value of the element's type, or a rejection."""
+    by_type: dict[str, tuple[Kind, list[str]]] = {}
+    for path in paths:
+        kind = kind_of(path)
+        by_type.setdefault(_type_name(kind), (kind, []))[1].append(path)
+    options: list[Any] = [
+        Annotated[_edit(kind, group), Tag(str(place))] for place, (kind, group) in enumerate(by_type.values())
+    ]
+    options.append(Annotated[_rejection(paths), Tag(REJECT)])
+    place_of = {path: str(place) for place, (_, group) in enumerate(by_type.values()) for path in group}
+
+    def option_of(change: Any) -> str | None:
+        plain = change if isinstance(change, dict) else change.model_dump()
+        return REJECT if plain.get("action") == REJECT else place_of.get(str(plain.get("element")))
+
+    union: Any = Union[tuple(options)]  # noqa: UP007
+    either = Annotated[union, Discriminator(option_of), Field(json_schema_extra=_as_any_of)]
+    changes: Any = Annotated[GenericAlias(list, (either,)), Field(max_length=min(len(paths), MOST_CHANGES))]
+    return create_model("ReviewReply", __base__=ReviewReply, changes=(changes, ...))
+
+
+@cache
+def _type_name(kind: Kind) -> str:
+    return canonical_json(TypeAdapter(value_type(kind)).json_schema())
+
+
+def _edit(kind: Kind, paths: Sequence[str]) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        "element": (Literal[tuple(paths)], ...),
+        "action": (Literal["edit"], ...),
+        "value": (value_type(kind), ...),
+        "reason": (Annotated[str, Field(min_length=1, max_length=120)], ...),
+    }
+    return create_model("Edit", __base__=ReplyModel, **fields)
+
+
+def _rejection(paths: Sequence[str]) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        "element": (Literal[tuple(paths)], ...),
+        "action": (Literal["reject"], ...),
+        "reason": (Annotated[str, Field(min_length=1, max_length=120)], ...),
+    }
+    return create_model("Rejection", __base__=ReplyModel, **fields)
+
+
+def _as_any_of(schema: dict[str, Any]) -> None:
+    """Vendors know `anyOf`; pydantic writes `oneOf` for a tagged union."""
+    schema["anyOf"] = schema.pop("oneOf")
+
+
+@cache
+def vote_reply(candidates: tuple[int, ...]) -> type[BaseModel]:
+    """One choice a question; `candidates` says how many each question has."""
+    fields: dict[str, Any] = {}
+    for number, count in enumerate(candidates, start=1):
+        index: Any = Annotated[int, Field(ge=0, le=count - 1)]
+        fields[question_field(number)] = (create_model("Choice", __base__=Choice, candidate=(index | None, ...)), ...)
+    return create_model("VoteReply", __base__=ReplyModel, **fields)
+
+
+def question_field(number: int) -> str:
+    return f"question_{number}"
+
+
+def review_inputs(record: Record, labels: dict[str, Any]) -> ReviewInputs:
+    """A dialogue with some of its labels. An utterance's text is a label too, read in the dialogue itself."""
+    lines = [f"{path} = {canonical_json(value)}" for path, value in labels.items() if kind_of(path).name != "text"]
+    most = min(len(labels), MOST_CHANGES)
+    return ReviewInputs(**_definitions(record), labels=lines, most_changes=most)
+
+
+def vote_inputs(record: Record, ballots: Sequence[Ballot]) -> VoteInputs:
+    """A dialogue with the disputed labels and their candidates; nothing says who proposed what."""
+    questions = [_question(number, ballot, record) for number, ballot in enumerate(ballots, start=1)]
+    return VoteInputs(**_definitions(record), questions=questions)
+
+
+def _question(number: int, ballot: Ballot, record: Record) -> str:
+    rejection = "（删去该标签）" if record.dialogue.language == "zh" else "(remove the label)"
+    shown = [rejection if one == REJECT else one for one in ballot.candidates]
+    lines = [f"  {index}: {candidate}" for index, candidate in enumerate(shown)]
+    return "\n".join([f"{question_field(number)}: {ballot.path}", *lines])
+
+
+def _definitions(record: Record) -> dict[str, Any]:
+    language = record.dialogue.language
+    turns = [(turn.speaker, turn.text) for turn in record.utterances]
+    return {
+        "age_bands": _defined("age_band", language),
+        "familiarity_scale": _defined("familiarity", language),
+        "talkways": [label.shown(language) for label in taxonomy("talkway").labels],
+        "sentiments": [label.shown(language) for label in taxonomy("sentiment").labels],
+        "emotions": [label.shown(language) for label in taxonomy("utterance_emotion").labels],
+        "dialogue": transcript(record.names, turns, numbered=True),
+    }
+
+
+def _defined(name: str, language: str) -> list[str]:
+    labels = taxonomy(name).labels
+    if name == "familiarity":
+        return [f"{label.name} {label.zh if language == 'zh' else label.definition}" for label in labels]
+    return [f"{label.shown(language)} {label.low}–{label.high}" for label in labels]

@@ -1,0 +1,245 @@
+"""Reviews and votes on every label of every dialogue (DEMO section 3.2, quality control; design: voting).
+
+Reads dialogues, utterances, pairings, conflicts, scenes and characters. Writes reviews (what each
+annotator says of each label), votes (of the whole panel, where the reviews do not all keep a label) and
+verdicts (one a label).
+
+Labels are reviewed in sections: goal, persona, scene, and utterances in chunks of
+`utterances_per_request`. With A annotators, T utterances in C chunks and D sections holding a disputed
+label, a dialogue takes A × (3 + C) reviews and (A + 1) × D votes, D ≤ 3 + C. A reply that stays
+unreadable is a missing review or vote, never a failure of the dialogue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tasks.foundation.elements import checked, comparison_key, kind_of, number_of, reviewed_labels
+from tasks.foundation.errors import ModelError
+from tasks.foundation.ids import canonical_json
+from tasks.foundation.records import RECORD_TABLES, Record, records
+from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
+from tasks.foundation.tables.dialogues import Review, Vote
+from tasks.voting.ballots import Answer, Ballot, ballot_of, verdict_of
+from tasks.voting.panel import Member, Panel, check_families
+from tasks.voting.prompts import (
+    REVIEW,
+    VOTE,
+    Choice,
+    ReviewReply,
+    question_field,
+    review_inputs,
+    review_reply,
+    vote_inputs,
+    vote_reply,
+)
+
+T = TypeVar("T")
+Labels = dict[str, Any]
+"""Values by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """One panel member at work on one dialogue: what every request of its has in common."""
+
+    context: StageContext
+    ask: Asker
+    member: Member
+    record: Record
+
+    async def reply(self, prompt: Any, inputs: Any, purpose: str, model: Any) -> Any:
+        """The reply, or None when it stays unreadable; failures that may pass later are raised."""
+        section = self.context.settings.voting
+        try:
+            return await self.ask(
+                prompt,
+                inputs,
+                language=self.record.dialogue.language,
+                alias=self.member.alias,
+                purpose=purpose,
+                temperature=section.temperature,
+                max_tokens=section.max_tokens,
+                reply=model,
+            )
+        except ModelError as error:
+            if error.may_pass_later:
+                raise
+            return None
+
+
+def panel_of(context: StageContext) -> Panel:
+    section = context.settings.voting
+    members = [Member(alias, context.model(alias).family) for alias in (*section.annotators, section.arbiter)]
+    return Panel(tuple(members[:-1]), members[-1])
+
+
+def prepare(context: StageContext) -> Prepared:
+    """Every dialogue is an item."""
+    return Prepared(items=context.read("dialogues")["dialogue_id"].to_list())
+
+
+def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Record]:
+    return records(context.read, keys)
+
+
+async def work(context: StageContext, record: Record, ask: Asker) -> Rows:
+    """Phase 1, review; phase 2, vote on what is disputed; then one verdict a label."""
+    panel = panel_of(context)
+    sections = sections_of(reviewed_labels(record), context.settings.voting.utterances_per_request)
+    voices = [Voice(context, ask, member, record) for member in panel.voters]
+    answers = await side_by_side(_review(voice, sections) for voice in voices[:-1])
+    ballots = [
+        [
+            ballot_of(record.dialogue.dialogue_id, path, value, [by_path[path] for by_path in answers])
+            for path, value in section.items()
+        ]
+        for section in sections
+    ]
+    disputed = [[ballot for ballot in section if ballot.disputed] for section in ballots]
+    choices = await side_by_side(_vote(voice, [section for section in disputed if section]) for voice in voices)
+    return _rows(record.dialogue.dialogue_id, panel, [b for section in ballots for b in section], answers, choices)
+
+
+def sections_of(labels: Labels, utterances: int) -> list[Labels]:
+    """`labels` in the portions that one request shows: goal, persona, scene, then chunks of utterances."""
+    sections: dict[tuple[str, int], Labels] = {}
+    for path, value in labels.items():
+        group = kind_of(path).group
+        chunk = ((number_of(path) or 1) - 1) // utterances if group == "utterance" else 0
+        sections.setdefault((group, chunk), {})[path] = value
+    return list(sections.values())
+
+
+async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results, in order. Every job ends before an error is raised, so that none goes on unseen; an
+    error that stops the run goes before a failure of this row."""
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    for error in sorted(errors, key=lambda error: isinstance(error, ModelError)):
+        raise error
+    return [result for result in results if not isinstance(result, BaseException)]
+
+
+async def _review(voice: Voice, sections: Sequence[Labels]) -> dict[str, Answer]:
+    """One annotator's answers to all labels, by path."""
+    answers: dict[str, Answer] = {}
+    for labels in sections:
+        model = review_reply(tuple(labels))
+        reply = await voice.reply(REVIEW, review_inputs(voice.record, labels), "review", model)
+        answers |= answers_of(reply, labels)
+    return answers
+
+
+def answers_of(reply: ReviewReply | None, labels: Labels) -> dict[str, Answer]:
+    """The answer to each label shown. Unlisted labels are kept, and an edit to the same value is a keep; a
+    label with two different answers has none that can be read."""
+    if reply is None:
+        return dict.fromkeys(labels, Answer(None))
+    given: dict[str, Answer] = {}
+    for change in reply.changes:
+        answer = _answer(change, labels[change.element])
+        if not _same(given.setdefault(change.element, answer), answer):
+            given[change.element] = Answer(None)
+    return {path: given.get(path, Answer("keep")) for path in labels}
+
+
+def _answer(change: Any, original: Any) -> Answer:
+    if change.action == "reject":
+        return Answer("reject", reason=change.reason)
+    value = checked(change.element, change.value)
+    if comparison_key(value) == comparison_key(original):
+        return Answer("keep")
+    return Answer("edit", value, change.reason)
+
+
+def _same(one: Answer, other: Answer) -> bool:
+    return one.action == other.action and comparison_key(one.value) == comparison_key(other.value)
+
+
+async def _vote(voice: Voice, sections: Sequence[Sequence[Ballot]]) -> dict[str, Choice | None]:
+    """One panel member's choices on all disputed labels, by path. None: its reply could not be read."""
+    choices: dict[str, Choice | None] = {}
+    for ballots in sections:
+        model = vote_reply(tuple(len(ballot.candidates) for ballot in ballots))
+        reply = await voice.reply(VOTE, vote_inputs(voice.record, ballots), "vote", model)
+        for number, ballot in enumerate(ballots, start=1):
+            choices[ballot.path] = getattr(reply, question_field(number), None)
+    return choices
+
+
+def _rows(
+    dialogue_id: str,
+    panel: Panel,
+    ballots: Sequence[Ballot],
+    answers: Sequence[Mapping[str, Answer]],
+    choices: Sequence[Mapping[str, Choice | None]],
+) -> Rows:
+    reviews = [
+        _review_row(dialogue_id, path, member, answer)
+        for member, by_path in zip(panel.annotators, answers, strict=True)
+        for path, answer in by_path.items()
+    ]
+    votes = [
+        _vote_row(dialogue_id, ballot, member, by_path[ballot.path])
+        for ballot in ballots
+        if ballot.disputed
+        for member, by_path in zip(panel.voters, choices, strict=True)
+    ]
+    verdicts = [
+        verdict_of(
+            dialogue_id,
+            ballot,
+            [by_path[ballot.path] for by_path in answers],
+            [_index(by_path.get(ballot.path)) for by_path in choices],
+            panel.size,
+        )
+        for ballot in ballots
+    ]
+    return {"reviews": reviews, "votes": votes, "verdicts": verdicts}
+
+
+def _index(choice: Choice | None) -> int | None:
+    return None if choice is None else choice.candidate
+
+
+def _review_row(dialogue_id: str, path: str, member: Member, answer: Answer) -> Review:
+    return Review(
+        dialogue_id=dialogue_id,
+        element=path,
+        annotator=member.alias,
+        family=member.family,
+        action=answer.action,
+        proposed=canonical_json(answer.value) if answer.action == "edit" else None,
+        reason=answer.reason,
+    )
+
+
+def _vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice | None) -> Vote:
+    return Vote(
+        dialogue_id=dialogue_id,
+        element=ballot.path,
+        voter=member.alias,
+        family=member.family,
+        candidates=ballot.as_json,
+        presentation=0,
+        candidate=_index(choice),
+        reason=None if choice is None else choice.reason,
+    )
+
+
+STAGE = Stage(
+    name="voting",
+    reads=RECORD_TABLES,
+    prepare=prepare,
+    briefs=briefs,
+    work=work,
+    worked=("reviews", "votes", "verdicts"),
+    prompts=(REVIEW, VOTE),
+    taxonomies=("age_band", "familiarity", "talkway", "sentiment", "utterance_emotion", "goal_type"),
+    roles=lambda settings: {"annotators": settings.voting.annotators, "arbiter": [settings.voting.arbiter]},
+    check=lambda context: check_families(panel_of(context)),
+)
