@@ -52,10 +52,10 @@ def hobbies_of(persona: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text for item in items if (text := words(item)))
 
 
-def place_of(persona: Mapping[str, Any]) -> dict[str, str | None]:
-    """`city`, `state` and `country`, at the top or within a location; null where they are not told apart."""
-    location = next((persona[name] for name in LOCATION if isinstance(persona.get(name), Mapping)), {})
-    return {name: text_of(persona.get(name)) or text_of(location.get(name)) for name in ("city", "state", "country")}
+def place_of(persona: Mapping[str, Any], part: str) -> str | None:
+    """`city`, `state` or `country`, at the top or within a location; None where it is not told apart."""
+    locations = [persona[name] for name in LOCATION if isinstance(persona.get(name), Mapping)]
+    return next((text for scope in (persona, *locations) if (text := text_of(scope.get(part)))), None)
 
 
 def _top(persona: Mapping[str, Any], names: tuple[str, ...]) -> Any:

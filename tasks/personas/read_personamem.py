@@ -96,7 +96,9 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
         race_ethnicity=words(find(persona, RACE)) or None,
         speaking_style=speaking_style_of(persona),
         hobbies=hobbies_of(persona),
-        **place_of(persona),
+        city=place_of(persona, "city"),
+        state=place_of(persona, "state"),
+        country=place_of(persona, "country"),
     )
 
 

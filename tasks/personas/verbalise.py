@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ _SAID = {
     "associates": "associate degree",
     "graduate": "graduate degree",
 }
+_ABBREVIATION = re.compile(r"\b\w\.\w\.$")
 FIRST_PREFERENCE_KEY = "stereotypical_preferences"
 """PersonaMem: this key and every later one hold preferences, which stay out of the description."""
 PREFERENCE_KEYS = (FIRST_PREFERENCE_KEY, "anti_stereotypical_preferences", "neutral_preferences")
@@ -91,7 +93,8 @@ def words(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         texts = [f"({text})" if isinstance(inner, Mapping) else text for inner in value if (text := words(inner))]
         return ", ".join(texts)
-    return " ".join(str(value).split()).rstrip(".")
+    text = " ".join(str(value).split())
+    return text if _ABBREVIATION.search(text) else text.rstrip(".")
 
 
 def _who(age: int | None, sex: str | None) -> str:

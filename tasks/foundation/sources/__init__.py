@@ -9,7 +9,7 @@ is one JSON array.
 from __future__ import annotations
 
 from tasks.foundation.sources.local import find_files
-from tasks.foundation.sources.open import open_source
+from tasks.foundation.sources.open import open_source, source_identity
 from tasks.foundation.sources.rows import Problem, SourceRow
 
-__all__ = ["Problem", "SourceRow", "find_files", "open_source"]
+__all__ = ["Problem", "SourceRow", "find_files", "open_source", "source_identity"]

@@ -6,6 +6,7 @@ import difflib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tasks.foundation.errors import SourceError
@@ -39,6 +40,13 @@ def open_source(
         rows = _with_columns(rows, [*required, *(where or ())], name)
     rows = itertools.islice(rows, source.limit)
     return _filtered(rows, where, name) if where else _not_empty(rows, name)
+
+
+def source_identity(source: Source) -> list[Path | str]:
+    """What a run depends on: the local files, or the dataset at its revision; a missing file by its name."""
+    if source.file is None:
+        return [f"hub {source.hub}@{source.revision} {source.split or ''}"]
+    return [*find_files(source.file)] if source.file.exists() else [f"missing {source.path}"]
 
 
 def _rows(source: Source, hub_file: Callable[[Source], str] | None) -> Iterator[SourceRow]:

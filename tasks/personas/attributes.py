@@ -1,0 +1,112 @@
+"""Design briefs of characters, drawn from the attribute pool (DEMO section 3.2, persona design).
+
+Each character is drawn from a seed of its own, so asking for more of them changes none of the first.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from tasks.foundation.ids import content_id, seed_of
+from tasks.foundation.tables import Table
+from tasks.foundation.tables.personas import BigFive
+from tasks.foundation.tables.types import Int32, Language, Row
+from tasks.foundation.taxonomies import taxonomy
+
+TAXONOMIES = ("attributes", "age_band")
+BAND_WEIGHTS = {
+    "Childhood": 1,
+    "Adolescence": 2,
+    "Youth": 5,
+    "Adulthood": 7,
+    "Middle age": 6,
+    "Old age": 3,
+    "Advanced age": 2,
+}
+"""Ours: every band occurs, adults most often, as in the dialogues that scenes come from. Other bands weigh 1."""
+INSPIRATION_CHARACTERS = 500
+"""Of the inspiring text; it is to inspire, and tiny models pay for every word."""
+
+
+class CharacterBrief(Row):
+    """What a character is designed from."""
+
+    character_id: str = Field(description="content id over language and all that follows")
+    language: Language = Field(description="language the character is described in")
+    persona_id: str = Field(description="the inspiring persona")
+    inspiration: str = Field(description="beginning of its description")
+    gender: Literal["M", "F"] = Field(description="gender")
+    age: Int32 = Field(description="age in years, within the band")
+    age_band: str = Field(description="a band of configs/taxonomies/age_band.yaml")
+    big_five: BigFive = Field(description="High or Low for each trait")
+    moral_values: list[str] = Field(description="one or two")
+    personal_values: list[str] = Field(description="two")
+    decision_style: str = Field(description="one of the attribute pool")
+    social_skill: str = Field(description="one of the attribute pool")
+
+
+BRIEFS = Table("character_briefs", CharacterBrief, ("character_id",), "one row per character to design")
+
+Inspiration = tuple[str, str]
+"""Persona id and description."""
+
+
+def draw_briefs(
+    language: Language, count: int, pools: Mapping[str, Sequence[Inspiration]], seed: int
+) -> list[CharacterBrief]:
+    """`count` briefs; `pools` holds each pool's personas in rank order. None without any persona."""
+    pools = {name: pools[name] for name in sorted(pools) if pools[name]}
+    if not pools:
+        return []
+    return [draw_brief(language, number, inspiring(language, number, pools), seed) for number in range(count)]
+
+
+def inspiring(language: Language, number: int, pools: Mapping[str, Sequence[Inspiration]]) -> Inspiration:
+    """The persona that inspires a character: pools by turns, English from even ranks, Chinese from odd ones."""
+    offset = 0 if language == "en" else 1
+    pool = pools[list(pools)[(number + offset) % len(pools)]]
+    return pool[(2 * (number // len(pools)) + offset) % len(pool)]
+
+
+def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: int) -> CharacterBrief:
+    """The brief of character `number` of a language."""
+    rng = random.Random(seed_of(seed, "character", language, number))
+    bands = taxonomy("age_band").labels
+    band = rng.choices(bands, weights=[BAND_WEIGHTS.get(band.name, 1) for band in bands])[0]
+    persona_id, text = inspiration
+    drawn = {
+        "persona_id": persona_id,
+        "inspiration": beginning(text, INSPIRATION_CHARACTERS),
+        "gender": rng.choice(("M", "F")),
+        "age": rng.randint(band.low or 0, band.high or band.low or 0),
+        "age_band": band.name,
+        "big_five": {trait: rng.choice(("High", "Low")) for trait in BigFive.model_fields},
+        "moral_values": _sample(rng, "moral_value", rng.choice((1, 2))),
+        "personal_values": _sample(rng, "personal_value", 2),
+        "decision_style": _sample(rng, "decision_style", 1)[0],
+        "social_skill": _sample(rng, "social_skill", 1)[0],
+    }
+    character_id = content_id("character", language, number, drawn)
+    return CharacterBrief.model_validate({"character_id": character_id, "language": language, **drawn})
+
+
+def beginning(text: str, most: int) -> str:
+    """The first sentences of `text` that fit into `most` characters, or its first words where none does.
+
+    >>> beginning("She sings. She dances.", 15)
+    'She sings.'
+    """
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)|[。！？]", cut)]
+    return cut[: ends[-1]] if ends else cut.rsplit(" ", 1)[0]
+
+
+def _sample(rng: random.Random, group: str, count: int) -> list[str]:
+    return rng.sample([label.name for label in taxonomy("attributes").group(group)], count)
