@@ -1,0 +1,80 @@
+"""The verified labels of one dialogue in the shapes of DEMO's test cases (appendix E). Pure.
+
+Rejected labels are left out. Keys are our column names; fixed labels are stored in English for both
+languages. One goal item: {"goal": {"goal1": …, "goal2": …, "goal_completion": 7, "reason": …}}.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.curation.settle import Labels
+from tasks.foundation.elements import CATALOGUE, TRAITS, Group, path_of
+from tasks.foundation.records import Record, describe, facts_of, transcript
+
+
+def goal_gold(labels: Labels) -> dict[str, Any]:
+    """The reason goes with the score it explains: without the score it is left out too."""
+    goal = _labels(labels, "goal")
+    if "goal_completion" not in goal:
+        goal.pop("reason", None)
+    return {"goal": goal}
+
+
+def persona_gold(labels: Labels) -> dict[str, Any]:
+    """Both participants; big_five as pairs of trait and level in the usual order."""
+    return {"persona": {f"participant{number}": _persona(labels, number) for number in (1, 2)}}
+
+
+def scene_gold(labels: Labels) -> dict[str, Any]:
+    return {"scene": _labels(labels, "scene")}
+
+
+def utterance_gold(record: Record, labels: Labels, turn: int) -> dict[str, Any]:
+    """The labels of one turn, with who says what; None of them left: see `has_utterance_labels`."""
+    values = _labels(labels, "utterance", turn)
+    text = values.pop("text")
+    return {"person": record.names[record.utterances[turn - 1].speaker - 1], "content": text, **values}
+
+
+def has_utterance_labels(labels: Labels, turn: int) -> bool:
+    """Whether any label of the turn besides its text stands."""
+    return len(_labels(labels, "utterance", turn)) > 1
+
+
+def texts(record: Record, labels: Labels) -> list[str]:
+    """What is said, turn by turn, as verified."""
+    return [labels[f"utterance.{turn.turn_index}.text"].value for turn in record.utterances]
+
+
+def dialogue_text(record: Record, labels: Labels) -> str:
+    speakers = (turn.speaker for turn in record.utterances)
+    return transcript(record.names, zip(speakers, texts(record, labels), strict=True))
+
+
+def background(record: Record, labels: Labels, number: int) -> str:
+    """What is known of a participant, in the dialogue's language: the character with its verified labels."""
+    character = record.character1 if number == 1 else record.character2
+    facts = facts_of(character)
+    verified = _labels(labels, "persona", number)
+    for kind in CATALOGUE:
+        if kind.group == "persona" and kind.reviewed and kind.name not in ("age", "name"):
+            facts[kind.name] = verified.get(kind.name)
+    band = verified.get("age")
+    if band != facts["age_band"]:
+        facts |= {"age": None, "age_band": band}
+    return describe({**facts, "name": record.names[number - 1]}, record.dialogue.language)
+
+
+def _persona(labels: Labels, number: int) -> dict[str, Any]:
+    persona = _labels(labels, "persona", number)
+    if "big_five" in persona:
+        persona["big_five"] = [[trait.capitalize(), persona["big_five"][trait]] for trait in TRAITS]
+    return persona
+
+
+def _labels(labels: Labels, group: Group, number: int | None = None) -> dict[str, Any]:
+    """The standing labels of a group by element name, in the order of the catalogue."""
+    kinds = [kind for kind in CATALOGUE if kind.group == group and kind.reviewed]
+    found = {kind.name: labels[path_of(kind, number)] for kind in kinds}
+    return {name: label.value for name, label in found.items() if not label.rejected}

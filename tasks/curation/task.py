@@ -1,0 +1,182 @@
+"""Makes the benchmark from the verified dialogues (DEMO sections 3.1 and 3.2); asks no model.
+
+Reads verdicts, human_reviews, dialogues, utterances, pairings, conflicts, scenes and characters. Writes
+awareness_items (four tasks) and interaction_episodes. A dialogue whose goals, scene or utterance texts
+were rejected is taken out, with its reason, as a reject of kind `filter`. Input rows are dialogues; one
+counts as produced when an item or an episode comes of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.curation.gold import (
+    background,
+    dialogue_text,
+    goal_gold,
+    has_utterance_labels,
+    persona_gold,
+    scene_gold,
+    texts,
+    utterance_gold,
+)
+from tasks.curation.sample import sample_ids, sample_utterances
+from tasks.curation.settle import Labels, settle_all, why_taken_out
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.elements import comparison_key
+from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.records import RECORD_TABLES, Record, records
+from tasks.foundation.stage import Prepared, Stage, StageContext
+from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
+from tasks.foundation.tables.operations import Reject
+
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A dialogue that stays, with its settled labels."""
+
+    record: Record
+    labels: Labels
+
+    @property
+    def language(self) -> str:
+        return self.record.dialogue.language
+
+
+def prepare(context: StageContext) -> Prepared:
+    """Settles the labels, takes out what cannot stand, and draws items and episodes."""
+    labels = settle_all(_rows(context, "verdicts", Verdict), _rows(context, "human_reviews", HumanReview))
+    dialogue_ids = context.read("dialogues")["dialogue_id"].to_list()
+    taken_out = dict(_taken_out(dialogue_ids, labels))
+    standing = [dialogue_id for dialogue_id in dialogue_ids if dialogue_id not in taken_out]
+    verified = {
+        dialogue_id: Verified(record, labels[dialogue_id])
+        for dialogue_id, record in records(context.read, standing).items()
+    }
+    items = [item for language in LANGUAGES for item in _items(context, _in(language, verified), language)]
+    episodes = [episode for language in LANGUAGES for episode in _episodes(context, _in(language, verified), language)]
+    used = {item.dialogue_id for item in items} | {episode.dialogue_id for episode in episodes}
+    filtered = Counter(reason for reason, _ in taken_out.values())
+    filtered["not_sampled"] = len(verified.keys() - used)
+    return Prepared(
+        items=[],
+        rows={
+            "awareness_items": items,
+            "interaction_episodes": episodes,
+            "rejects": [_reject(dialogue_id, sentence) for dialogue_id, (_, sentence) in taken_out.items()],
+        },
+        accounting=Accounting(len(dialogue_ids), len(used), {reason: n for reason, n in filtered.items() if n}),
+    )
+
+
+def _rows(context: StageContext, table: str, model: Any) -> Iterator[Any]:
+    """The rows of an input table as row models; none when nobody has written it yet."""
+    for row in context.read(table).iter_rows(named=True):
+        yield model.model_validate({name: row[name] for name in model.model_fields})
+
+
+def _taken_out(dialogue_ids: list[str], labels: Mapping[str, Labels]) -> Iterator[tuple[str, tuple[str, str]]]:
+    for dialogue_id in dialogue_ids:
+        if dialogue_id not in labels:
+            yield dialogue_id, ("no_verdict", "voting gave no verdict on it (see voting's own rejects)")
+        elif reason := why_taken_out(labels[dialogue_id]):
+            yield dialogue_id, reason
+
+
+def _reject(dialogue_id: str, sentence: str) -> Reject:
+    return Reject(
+        stage="curation",
+        row_key=dialogue_id,
+        kind="filter",
+        reason=f"taken out of the benchmark: {sentence}",
+        retryable=False,
+        attempts=0,
+        payload=None,
+    )
+
+
+def _in(language: str, verified: Mapping[str, Verified]) -> dict[str, Verified]:
+    return {dialogue_id: one for dialogue_id, one in verified.items() if one.language == language}
+
+
+def _items(context: StageContext, verified: Mapping[str, Verified], language: str) -> Iterator[AwarenessItem]:
+    seed, count = context.settings.run.seed, context.settings.curation.items_per_task.of(language)
+    ids = list(verified)
+    for dialogue_id in sample_ids(ids, count, seed, "goal"):
+        yield _item(verified[dialogue_id], "goal", goal_gold(verified[dialogue_id].labels))
+    for dialogue_id in sample_ids(ids, count, seed, "persona"):
+        yield _item(verified[dialogue_id], "persona", persona_gold(verified[dialogue_id].labels))
+    for dialogue_id in sample_ids(ids, count, seed, "scene"):
+        yield _item(verified[dialogue_id], "scene", scene_gold(verified[dialogue_id].labels))
+    emotions = {dialogue_id: _emotions(one) for dialogue_id, one in verified.items()}
+    for dialogue_id, turn in sample_utterances(emotions, count, seed):
+        one = verified[dialogue_id]
+        yield _item(one, "utterance", utterance_gold(one.record, one.labels, turn), turn)
+
+
+def _emotions(one: Verified) -> dict[int, str]:
+    """The emotion of every turn that has labels to ask for; a rejected emotion counts as ''."""
+    found = {}
+    for turn in range(1, len(one.record.utterances) + 1):
+        if has_utterance_labels(one.labels, turn):
+            emotion = one.labels[f"utterance.{turn}.emotion"]
+            found[turn] = "" if emotion.rejected else comparison_key(emotion.value)
+    return found
+
+
+def _item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: int | None = None) -> AwarenessItem:
+    dialogue = one.record.dialogue
+    return AwarenessItem(
+        item_id=content_id("item", dialogue.dialogue_id, task, turn),
+        task=task,
+        language=dialogue.language,
+        dialogue_id=dialogue.dialogue_id,
+        dialogue_text=dialogue_text(one.record, one.labels),
+        turn_index=turn,
+        utterance_text=None if turn is None else texts(one.record, one.labels)[turn - 1],
+        gold=canonical_json(gold),
+        source="build",
+    )
+
+
+def _episodes(context: StageContext, verified: Mapping[str, Verified], language: str) -> Iterator[InteractionEpisode]:
+    count = context.settings.curation.episodes.of(language)
+    for dialogue_id in sample_ids(list(verified), count, context.settings.run.seed, "episode"):
+        yield _episode(verified[dialogue_id])
+
+
+def _episode(one: Verified) -> InteractionEpisode:
+    record, labels = one.record, one.labels
+    return InteractionEpisode(
+        episode_id=content_id("episode", record.dialogue.dialogue_id),
+        language=record.dialogue.language,
+        dialogue_id=record.dialogue.dialogue_id,
+        speaker1=record.dialogue.speaker1,
+        speaker2=record.dialogue.speaker2,
+        background1=background(record, labels, 1),
+        background2=background(record, labels, 2),
+        goal1=labels["goal.goal1"].value,
+        goal2=labels["goal.goal2"].value,
+        goal_type=record.scene.goal_type,
+        topic=labels["scene.topic"].value,
+        time=record.scene.time,
+        location=record.scene.location,
+        talkway=labels["scene.talkway"].value,
+        relationship=labels["scene.relationship"].value,
+        familiarity=labels["scene.familiarity"].value,
+        source="build",
+    )
+
+
+STAGE = Stage(
+    name="curation",
+    reads=("verdicts", "human_reviews", *RECORD_TABLES),
+    prepare=prepare,
+    prepared=("awareness_items", "interaction_episodes", "rejects"),
+    taxonomies=("attributes", "age_band", "utterance_emotion", "sentiment", "talkway", "goal_type"),
+)
