@@ -31,6 +31,8 @@ class StageContext(Protocol):
     """What the steps of a stage may see."""
 
     settings: Settings
+    member: str | None
+    """For a stage that fans out: the target (or judge) of this run; else None."""
 
     def model(self, alias: str) -> ModelSpec:
         """The model of an alias (its family, for example)."""
@@ -95,7 +97,9 @@ class Stage:
     `prepared`, `worked` and `finished` name the tables each step writes (drafts included); every stage
     also writes rejects, llm_calls and replies. `roles` names the model aliases in use by role. `check`
     raises ConfigError for settings that cannot work (the family rule), before anything is read or paid
-    for. `files` are further files whose content the rows depend on (sources, mapping files).
+    for. `files` are further files whose content the rows depend on (sources, mapping files). A stage
+    that fans out runs once for every alias of its role `fan_out` (targets, judges), each with a commit of its
+    own: adding one adds, never overwrites.
     """
 
     name: str
@@ -114,6 +118,7 @@ class Stage:
     roles: Callable[[Settings], Mapping[str, Sequence[str]]] = lambda settings: {}
     check: Callable[[StageContext], None] = lambda context: None
     files: Callable[[Settings], Sequence[Any]] = lambda settings: ()
+    fan_out: str | None = None
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -127,6 +132,13 @@ class Stage:
         """The Python package that holds the stage's code (its `task` module's)."""
         return self.prepare.__module__.rpartition(".")[0]
 
-    def aliases(self, settings: Settings) -> tuple[str, ...]:
-        """Every model alias the stage names, once, in order of its roles."""
-        return tuple(dict.fromkeys(alias for aliases in self.roles(settings).values() for alias in aliases))
+    def members(self, settings: Settings) -> tuple[str | None, ...]:
+        """The aliases it fans out over; one None for a stage that does not."""
+        return tuple(self.roles(settings)[self.fan_out]) if self.fan_out else (None,)
+
+    def aliases(self, settings: Settings, member: str | None = None) -> tuple[str, ...]:
+        """Every model alias a run names, once, in order of its roles; of the fan-out role, only the member."""
+        roles = dict(self.roles(settings))
+        if self.fan_out and member is not None:
+            roles[self.fan_out] = [member]
+        return tuple(dict.fromkeys(alias for aliases in roles.values() for alias in aliases))

@@ -81,9 +81,9 @@ def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
         )
 
 
-def record_of(stage: Stage, workspace: Workspace, plan_revision: int) -> Mapping[str, Any]:
+def record_of(stage: Stage, workspace: Workspace, member: str | None, plan_revision: int) -> Mapping[str, Any]:
     """What people read in a commit: settings, models and versions. `plan_revision` is whose shards were obeyed."""
-    models = {alias: workspace.models[alias] for alias in stage.aliases(workspace.settings)}
+    models = {alias: workspace.models[alias] for alias in stage.aliases(workspace.settings, member)}
     return {
         "plan_revision": plan_revision,
         "profile": workspace.profile,

@@ -29,8 +29,10 @@ class RunContext:
         stage: Stage,
         commits: Mapping[str, Commit],
         made: Callable[[str], list[str]],
+        member: str | None = None,
     ) -> None:
         self.settings: Settings = workspace.settings
+        self.member = member
         self._workspace = workspace
         self._stage = stage
         self._commits = commits
@@ -48,9 +50,9 @@ class RunContext:
         if table not in self._stage.reads:
             raise TableError(f"stage {self._stage.name} reads table {table!r} without declaring it in `reads`")
         if table not in self._frames:
-            commit = maker(self._commits, table)
-            paths = [part.path for part in commit.tables[table]] if commit else []
-            if commit is None and table not in WRITTEN_BY_PEOPLE:
+            holding = makers(self._commits, table)
+            paths = [part.path for commit in holding for part in commit.tables[table]]
+            if not holding and table not in WRITTEN_BY_PEOPLE:
                 raise missing_input(self._stage.name, table, self._workspace.stage_of.get(table))
             self._frames[table] = read_frame(self._workspace.layout, TABLES[table], paths)
         return self._frames[table]
@@ -70,9 +72,9 @@ def declared(stage: Stage, table: str) -> Table:
     raise TableError(f"stage {stage.name} names table {table!r}, which is neither declared in TABLES nor a draft")
 
 
-def maker(commits: Mapping[str, Commit], table: str) -> Commit | None:
-    """The commit that holds a table; None when no stage of the build has made it."""
-    return next((commit for commit in commits.values() if table in commit.tables), None)
+def makers(commits: Mapping[str, Commit], table: str) -> list[Commit]:
+    """The commits that hold a table: one, all members of a fan-out, or none when no stage has made it yet."""
+    return [commit for commit in commits.values() if table in commit.tables]
 
 
 def missing_input(stage: str, table: str, made_by: str | None) -> StoreError:

@@ -11,11 +11,12 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.models import check_ready
-from tasks.foundation.run.context import WRITTEN_BY_PEOPLE, maker, missing_input
+from tasks.foundation.run.context import WRITTEN_BY_PEOPLE, makers, missing_input
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.parts import sum_hashes
 from tasks.foundation.taxonomies import taxonomy
 
 Decision = Literal["up to date", "run", "redo failed rows", "run again"]
@@ -33,18 +34,21 @@ class Inputs:
         return combine(self.components)
 
 
-def inputs_of(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], build: str) -> Inputs:
+def inputs_of(
+    stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], build: str, member: str | None = None
+) -> Inputs:
     """The fingerprint's components. StoreError when an input table is not there yet."""
     settings = workspace.settings
     parents = {table: _parent_hash(stage, workspace, commits, table) for table in stage.reads}
     components = {
-        "settings": digest(without_knobs(getattr(settings, stage.name))),
+        "member": member or "",
+        "settings": digest(_section(stage, workspace)),
         "seed": digest(settings.run.seed),
         "asking": digest(without_knobs(settings.llm)) if stage.work else "",
         "fresh": digest(build) if settings.run.fresh else "",
         "prompts": digest({prompt.path: prompt.fingerprint for prompt in stage.prompts}),
         "taxonomies": digest({name: taxonomy(name).fingerprint for name in stage.taxonomies}),
-        "models": digest({alias: workspace.models[alias].identity() for alias in stage.aliases(settings)}),
+        "models": digest({alias: workspace.models[alias].identity() for alias in stage.aliases(settings, member)}),
         "encoder": workspace.encoder.fingerprint if stage.encodes else "",
         "files": files_identity(stage.files(settings)),
         "inputs": digest(parents),
@@ -64,19 +68,25 @@ def decide(commit: Commit | None, fingerprint: str, force: bool) -> tuple[Decisi
     return "up to date", commit.revision
 
 
-def check_models(stage: Stage, workspace: Workspace) -> None:
+def _section(stage: Stage, workspace: Workspace) -> dict[str, object]:
+    """The stage's settings without knobs, and without the list it fans out over."""
+    section = without_knobs(getattr(workspace.settings, stage.name))
+    return {name: value for name, value in section.items() if name != stage.fan_out}
+
+
+def check_models(stage: Stage, workspace: Workspace, member: str | None = None) -> None:
     """ModelUnavailable naming everything that is missing (keys, weights) for the models of a stage."""
     settings = workspace.settings
-    problems = [check_ready(workspace.models[alias]) for alias in stage.aliases(settings)]
+    problems = [check_ready(workspace.models[alias]) for alias in stage.aliases(settings, member)]
     missing = [problem for problem in problems if problem]
     if missing:
         raise ModelUnavailable(f"stage {stage.name} cannot ask its models:\n  " + "\n  ".join(missing))
 
 
 def _parent_hash(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], table: str) -> str:
-    commit = maker(commits, table)
-    if commit is not None:
-        return commit.table_hash(table)
+    holding = makers(commits, table)
+    if holding:
+        return sum_hashes(commit.table_hash(table) for commit in holding)
     if table in WRITTEN_BY_PEOPLE:
         return ""
     raise missing_input(stage.name, table, workspace.stage_of.get(table))

@@ -31,6 +31,7 @@ from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import StageSection
 from tasks.foundation.stage import Finished, Stage
 from tasks.foundation.store.commits import Commit, commits_of, write_commit
+from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
 from tasks.foundation.store.views import rebuild_views
@@ -40,37 +41,50 @@ from tasks.foundation.tables import EVERY_STAGE
 class StageRun:
     """A stage of a build being run by this process; made by `open`, used as a context manager."""
 
-    def __init__(self, stage: Stage, workspace: Workspace, build: str, *, force: bool, ends_chain: bool) -> None:
+    def __init__(
+        self, stage: Stage, workspace: Workspace, build: str, member: str | None, *, force: bool, ends_chain: bool
+    ) -> None:
         self.stage = stage
         self.workspace = workspace
         self.build = build
+        self.member = member
+        self.name = run_name(stage.name, member)
         self.ends_chain = ends_chain
-        self.progress = Progress(stage.name)
+        self.progress = Progress(self.name)
         self._stack = ExitStack()
         commits = commits_of(workspace.layout, build)
         self._commits: Mapping[str, Commit] = commits
         self._plan: ShardPlan | None = None
         self._engine: Engine | None = None
         stage.check(self._context())
-        self.inputs: Inputs = inputs_of(stage, workspace, commits, build)
-        self.previous = commits.get(stage.name)
+        self.inputs: Inputs = inputs_of(stage, workspace, commits, build, member)
+        self.previous = commits.get(self.name)
         self.decision: Decision
         self.decision, self.revision = decide(self.previous, self.inputs.fingerprint, force)
         if not self.up_to_date:
-            check_models(stage, workspace)
+            check_models(stage, workspace, member)
 
     @staticmethod
     def open(
-        stage: Stage, workspace: Workspace, build: str, *, force: bool = False, ends_chain: bool = False
+        stage: Stage,
+        workspace: Workspace,
+        build: str,
+        member: str | None = None,
+        *,
+        force: bool = False,
+        ends_chain: bool = False,
     ) -> StageRun:
         """Take the stage's lock, check what can be checked before anything is paid for, and decide.
+
+        `member` names the target or judge of a stage that fans out.
 
         Raises BuildBusy, ConfigError, ModelUnavailable, SourceError or StoreError.
         """
         layout, wait = workspace.layout, workspace.settings.run.lock_wait_seconds
         with ExitStack() as stack:
-            stack.enter_context(lock(layout.lock(build, stage.name), f"stage {stage.name} of build {build}", wait))
-            run = StageRun(stage, workspace, build, force=force, ends_chain=ends_chain)
+            name = run_name(stage.name, member)
+            stack.enter_context(lock(layout.lock(build, name), f"stage {name} of build {build}", wait))
+            run = StageRun(stage, workspace, build, member, force=force, ends_chain=ends_chain)
             run._stack = stack.pop_all()
         return run
 
@@ -101,7 +115,7 @@ class StageRun:
         """The stage's first step and the shard plan; both are found again by a resume."""
         self._say("preparing")
         layout = self.workspace.layout
-        place = layout.plan(self.build, self.stage.name, self.inputs.fingerprint, self._plan_revision)
+        place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
         self._plan = read_plan(place)
         if self._plan is None:
             prepared = self.stage.prepare(self._context())
@@ -133,13 +147,14 @@ class StageRun:
         finished = self.stage.finish(self._context()) if self.stage.finish else Finished()
         self._files.write_step(FINISH, self.stage.finished, finished.rows)
         accounting = self._planned.prepared + items.moved(finished.filtered)
-        accounting.check(f"stage {self.stage.name} of build {self.build}")
+        accounting.check(f"stage {self.name} of build {self.build}")
         tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
         for name, parts in tables.items():
             check_keys(self._files, name, parts)
         commit = Commit(
             build=self.build,
             stage=self.stage.name,
+            member=self.member,
             fingerprint=self.inputs.fingerprint,
             revision=self.revision,
             partial=partial,
@@ -152,7 +167,7 @@ class StageRun:
             ended_at=_now(),
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
-            record=record_of(self.stage, self.workspace, self._plan_revision),
+            record=record_of(self.stage, self.workspace, self.member, self._plan_revision),
         )
         write_commit(self.workspace.layout, commit)
         rebuild_views(self.workspace.layout)
@@ -199,7 +214,7 @@ class StageRun:
         def made(table: str) -> list[str]:
             return self._files.made(table, self._labels if self._plan else ())
 
-        return RunContext(self.workspace, self.stage, self._commits, made)
+        return RunContext(self.workspace, self.stage, self._commits, made, self.member)
 
     def _worker(self) -> Worker:
         settings = self.workspace.settings
@@ -220,7 +235,7 @@ class StageRun:
             self._engine = Engine(
                 self.workspace.models,
                 self.workspace.cache,
-                run_id=f"{self.build}/{self.stage.name}/{self.inputs.fingerprint}/r{self.revision}",
+                run_id=f"{self.build}/{self.name}/{self.inputs.fingerprint}/r{self.revision}",
                 max_reasks=settings.llm.max_reasks,
                 retry_attempts=settings.llm.retry_attempts,
                 retry_base_seconds=settings.llm.retry_base_seconds,

@@ -1,6 +1,6 @@
 """Commits: the JSON record that makes a stage's rows visible, all its tables at once.
 
-{"build": "2026-12", "stage": "scenes", "fingerprint": "3f9a…", "revision": 0, "partial": false,
+{"build": "2026-12", "stage": "scenes", "member": null, "fingerprint": "3f9a…", "revision": 0, "partial": false,
  "tables": {"scenes": [{"path": …, "rows": 8, "hash": …, "label": "00000"}, …], …}, "accounting": …}
 """
 
@@ -14,13 +14,13 @@ from typing import Any
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.durable import write_text
-from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.layout import Layout, run_name
 from tasks.foundation.store.parts import Part, sum_hashes
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One committed stage of one build.
+    """One committed stage of one build; of a stage that fans out, one member (its target or judge).
 
     `partial`: rows failed in a way that may pass later. `components` are the parts of the fingerprint by
     name (why is it stale?). `parents` maps each input table to the content hash that was read. `record` is
@@ -29,6 +29,7 @@ class Commit:
 
     build: str
     stage: str
+    member: str | None
     fingerprint: str
     revision: int
     partial: bool
@@ -43,6 +44,11 @@ class Commit:
     usage: Mapping[str, Any]
     record: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def run(self) -> str:
+        """Its name within the build: the stage, and the member if it has one."""
+        return run_name(self.stage, self.member)
+
     def table_hash(self, table: str) -> str:
         """Content hash of one of its tables."""
         return sum_hashes(part.hash for part in self.tables[table])
@@ -54,6 +60,7 @@ class Commit:
         return {
             "build": self.build,
             "stage": self.stage,
+            "member": self.member,
             "fingerprint": self.fingerprint,
             "revision": self.revision,
             "partial": self.partial,
@@ -92,12 +99,12 @@ def _parts_from_json(plain: Mapping[str, Any]) -> dict[str, tuple[Part, ...]]:
 def write_commit(layout: Layout, commit: Commit) -> None:
     """Make the commit visible by one rename."""
     text = json.dumps(commit.to_json(), indent=1, ensure_ascii=False)
-    write_text(layout.commit(commit.build, commit.stage), layout.scratch, text)
+    write_text(layout.commit(commit.build, commit.run), layout.scratch, text)
 
 
-def read_commit(layout: Layout, build: str, stage: str) -> Commit | None:
-    """The stage's commit in a build; None when it has none. StoreError for a damaged record."""
-    path = layout.commit(build, stage)
+def read_commit(layout: Layout, build: str, run: str) -> Commit | None:
+    """The commit of a stage run in a build; None when it has none. StoreError for a damaged record."""
+    path = layout.commit(build, run)
     try:
         return Commit.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -110,11 +117,11 @@ def read_commit(layout: Layout, build: str, stage: str) -> Commit | None:
 
 
 def commits_of(layout: Layout, build: str) -> dict[str, Commit]:
-    """The commits of a build by stage, oldest first; empty for a build that does not exist."""
+    """The commits of a build by the name of their run, oldest first; empty for a build that does not exist."""
     folder = layout.builds / build
     found = [read_commit(layout, build, path.stem) for path in sorted(folder.glob("*.json"))]
     commits = sorted((commit for commit in found if commit is not None), key=lambda commit: commit.ended_at)
-    return {commit.stage: commit for commit in commits}
+    return {commit.run: commit for commit in commits}
 
 
 def builds(layout: Layout) -> list[str]:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from urllib.parse import quote
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import ROOT
@@ -23,6 +24,11 @@ def build_name(given: str, today: date) -> str:
             "(it becomes a folder name), for example 2026-12 or nightly-{date}"
         )
     return name
+
+
+def run_name(stage: str, member: str | None) -> str:
+    """What a build calls a stage's run: `scenes`, or `conversation@gpt-4o` for a member of a fan-out."""
+    return stage if member is None else f"{stage}@{quote(member, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +68,15 @@ class Layout:
         """Holds the name of the build that schema `main` shows; absent: the newest."""
         return self.builds / "pinned"
 
-    def commit(self, build: str, stage: str) -> Path:
-        return self.builds / build / f"{stage}.json"
+    def commit(self, build: str, run: str) -> Path:
+        """The commit record of a stage run (see `run_name`)."""
+        return self.builds / build / f"{run}.json"
 
-    def lock(self, build: str, stage: str) -> Path:
-        return self.builds / build / f".{stage}.lock"
+    def lock(self, build: str, run: str) -> Path:
+        return self.builds / build / f".{run}.lock"
 
-    def plan(self, build: str, stage: str, fingerprint: str, revision: int) -> Path:
-        return self.builds / build / ".plans" / f"{stage}-{fingerprint}-r{revision}.json"
+    def plan(self, build: str, run: str, fingerprint: str, revision: int) -> Path:
+        return self.builds / build / ".plans" / f"{run}-{fingerprint}-r{revision}.json"
 
     def part(self, table: str, build: str, fingerprint: str, label: str, revision: int) -> Path:
         """Where a part lies. `label` is a shard's number or the name of a step (prepare, finish)."""

@@ -158,7 +158,7 @@ def _stage_run(commit: Commit) -> str:
     values = (
         commit.build,
         commit.stage,
-        None,
+        commit.member,
         commit.fingerprint,
         commit.revision,
         commit.partial,
