@@ -211,6 +211,73 @@ class CurationSection(StageSection):
     episodes: PerLanguage
 
 
+class ChatseedsSection(StageSection):
+    per_pool: Positive
+    language: Literal["en", "zh"]
+    seeder: str
+    temperature: Temperature
+    max_tokens: Positive
+
+
+Targets = Annotated[list[str], Field(min_length=1)]
+
+
+class AwarenessSection(StageSection):
+    targets: Targets
+    samples: Positive
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class InteractionSection(StageSection):
+    targets: Targets
+    partner: str | None
+    samples: Positive
+    max_turns: Annotated[int, Field(ge=2)]
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class ConversationSection(StageSection):
+    targets: Targets
+    simulator: str
+    samples: Positive
+    max_turns: Positive
+    persona_to_target: Literal["none", "perception", "both"]
+    simulator_temperature: Temperature
+    perception_temperature: Temperature
+    temperature: Temperature
+    max_tokens: Positive
+    label_reasks: Count
+    family_waiver: Annotated[str, Field(min_length=10)] | None
+
+
+class SubsampleSection(Section):
+    n: Positive
+    by: list[Literal["pool", "target"]]
+    seed: int
+
+
+class JudgingSection(StageSection):
+    judges: Annotated[list[str], Field(min_length=1)]
+    temperature: Temperature
+    max_tokens: Positive
+    prompt_language: Literal["en", "zh"]
+    subscore_scale: Literal["half", "binary"]
+    split: Literal["none", "dimension"]
+    subsample: SubsampleSection | None
+
+
+Alpha = Annotated[float, Field(gt=0, lt=0.5)]
+
+
+class MetricsSection(StageSection):
+    alpha: Alpha
+    alpha_sweep: list[Alpha]
+    panel_rule: Literal["majority", "mean"]
+    resamples: Positive
+
+
 class Settings(BaseSettings):
     """All sections. Made by `load_settings`; frozen, nothing extra."""
 
@@ -227,6 +294,12 @@ class Settings(BaseSettings):
     dialogues: DialoguesSection
     voting: VotingSection
     curation: CurationSection
+    chatseeds: ChatseedsSection
+    awareness: AwarenessSection
+    interaction: InteractionSection
+    conversation: ConversationSection
+    judging: JudgingSection
+    metrics: MetricsSection
 
     @classmethod
     def settings_customise_sources(
