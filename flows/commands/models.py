@@ -1,0 +1,10 @@
+"""stub"""
+
+import typer
+
+app = typer.Typer(help="stub")
+
+
+@app.command()
+def x() -> None:
+    """stub"""

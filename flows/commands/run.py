@@ -1,0 +1,116 @@
+"""`colloquy run`: the chain, or a part of it, with its progress on the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from datetime import date
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows import environment
+
+if TYPE_CHECKING:
+    from flows.commands.screen import Screen
+    from flows.options import RebuildOptions
+
+PARTIAL = 8
+INTERRUPTED = 130
+
+Profile = Annotated[str | None, typer.Option(help="A file of configs/profiles; COLLOQUY_PROFILE, else demo.")]
+Build = Annotated[str, typer.Option(help="Name of the build; {date} becomes today's date.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting: section.key=value.")]
+
+
+def run(
+    profile: Profile = None,
+    build: Build = "main",
+    only: Annotated[str | None, typer.Option(metavar="STAGE", help="Run just this stage.")] = None,
+    from_stage: Annotated[
+        str | None, typer.Option("--from", metavar="STAGE", help="Run this stage and those after it.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option(help="Run the named stage (or all) again though up to date; replies come from the cache.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option(help="Draw new replies for this build; replay none.")] = False,
+    set_: Set = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result and errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log lines too.")] = False,
+) -> None:
+    """Bring a build up to date: run what is missing, stale or failed, and nothing else.
+
+    The same command goes on where a stopped run was. Exit code 8: done, but some rows failed in a way that may
+    pass; run it again to redo just those.
+    """
+    from flows.commands.screen import screen
+    from flows.options import RebuildOptions
+
+    options = RebuildOptions.model_construct(
+        profile=chosen_profile(profile),
+        build=build,
+        only=only,
+        from_stage=from_stage,
+        force=force,
+        fresh=fresh,
+        set=list(set_ or []),
+    )
+    shown = screen(quiet)
+    if _nothing_to_do(options, shown):
+        return
+    raise typer.Exit(_under_prefect(options, shown, verbose))
+
+
+def chosen_profile(given: str | None) -> str:
+    """The profile that was asked for, else COLLOQUY_PROFILE, else demo."""
+    import os
+
+    return given or os.environ.get("COLLOQUY_PROFILE") or "demo"
+
+
+def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
+    """Whether every selected stage is up to date: then Prefect need not be started. Says so."""
+    from flows import chain
+    from flows.standing import standings
+
+    names, build = chain.selected(options), options.build_on(date.today())
+    workspace = chain.open_workspace(options)
+    if options.force:
+        return False
+    found = standings(workspace, build, chain.names())
+    mine = [standing for standing in found if standing.stage in names]
+    if not all(standing.would_do_nothing for standing in mine):
+        return False
+    shown.up_to_date(build, mine)
+    return True
+
+
+def _under_prefect(options: RebuildOptions, shown: Screen, verbose: bool) -> int:
+    """Run the rebuild flow in this process; returns the exit code."""
+    url = environment.server_url()
+    if url is None:
+        shown.say("No Prefect server is up: a temporary one keeps the records, `colloquy serve` shows them later.")
+    else:
+        shown.say(f"Prefect server: {url}")
+        import os
+
+        os.environ[environment.API_URL] = url
+    if not verbose:
+        environment.quiet_terminal()
+    from flows.rebuild import rebuild
+    from flows.results import OBSERVERS
+
+    if not verbose:
+        environment.silence_reported_errors()
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    OBSERVERS.append(shown)
+    try:
+        with shown:
+            results = asyncio.run(rebuild(options))
+    except KeyboardInterrupt:
+        shown.say("Interrupted. What was answered is kept; the same command goes on.")
+        return INTERRUPTED
+    finally:
+        OBSERVERS.remove(shown)
+        shown.results()
+    return PARTIAL if any(result.partial for result in results) else 0

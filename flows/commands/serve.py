@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def serve() -> None:
+    """stub"""

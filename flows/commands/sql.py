@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def sql() -> None:
+    """stub"""

@@ -1,0 +1,107 @@
+"""What Prefect's UI shows of a stage: a progress bar while it runs, then a table and a link to the reports."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+from prefect.artifacts import acreate_progress_artifact, acreate_table_artifact, aupdate_progress_artifact
+
+from flows.results import StageResult
+from tasks.foundation.run import StageRun
+from tasks.foundation.run.progress import Progress
+from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.layout import Layout
+
+REFRESH_SECONDS = 2.0
+
+
+@asynccontextmanager
+async def post_progress(run: StageRun) -> AsyncIterator[None]:
+    """A progress artifact of the stage, kept current until the block ends."""
+    artifact = await acreate_progress_artifact(0.0, _key(run.build, run.name, "progress"), _line(run.progress))
+    assert isinstance(artifact, UUID)
+    refreshing = asyncio.create_task(_refresh(artifact, run.progress))
+    try:
+        yield
+    finally:
+        refreshing.cancel()
+        with suppress(asyncio.CancelledError):
+            await refreshing
+        await aupdate_progress_artifact(artifact, _percent(run.progress), _line(run.progress))
+
+
+async def post_result(result: StageResult, layout: Layout, commit: Commit) -> None:
+    """A table artifact: where the stage's rows ended and what they took."""
+    await acreate_table_artifact(
+        table=[_row(result)],
+        key=_key(result.build, result.stage, "result"),
+        description=_description(result, layout, commit),
+    )
+
+
+async def _refresh(artifact: UUID, progress: Progress) -> None:
+    shown = ""
+    while True:
+        await asyncio.sleep(REFRESH_SECONDS)
+        if (line := _line(progress)) != shown:
+            shown = line
+            await aupdate_progress_artifact(artifact, _percent(progress), line)
+
+
+def _row(result: StageResult) -> dict[str, Any]:
+    return {
+        "stage": result.stage,
+        "build": result.build,
+        "done": result.decision,
+        "revision": result.revision,
+        "rows in": result.n_in,
+        "produced": result.n_produced,
+        "filtered": result.n_filtered,
+        "failed": result.n_failed,
+        "calls": result.calls,
+        "from cache": result.from_cache,
+        "tokens": result.prompt_tokens + result.completion_tokens,
+        "cost (USD)": result.cost_usd if result.cost_usd is not None else "unknown",
+        "seconds": result.seconds,
+    }
+
+
+def _description(result: StageResult, layout: Layout, commit: Commit) -> str:
+    folder = layout.reports / result.build
+    paragraphs = [
+        f"**{result.stage}** of build **{result.build}**: {result.n_in} rows in = {result.n_produced} produced "
+        f"+ {result.n_filtered} filtered + {result.n_failed} failed.",
+        "Partial: some rows failed in a way that may pass; the next run tries just those." if result.partial else "",
+        "\n".join(_reasons("filtered", commit) + _reasons("failed", commit)),
+        f"Reports of the build: [{folder}]({folder.as_uri()})",
+    ]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _reasons(kind: str, commit: Commit) -> list[str]:
+    counts = getattr(commit.accounting, kind)
+    return [f"- {kind}, {reason}: {count}" for reason, count in sorted(counts.items())]
+
+
+def _line(progress: Progress) -> str:
+    total = "?" if progress.rows_total is None else progress.rows_total
+    return (
+        f"{progress.stage}: {progress.phase}, {progress.rows_done} of {total} rows, {progress.rows_failed} failed, "
+        f"{progress.calls} calls, {progress.cached} from cache"
+    )
+
+
+def _percent(progress: Progress) -> float:
+    if progress.phase == "committed":
+        return 100.0
+    return 100.0 * progress.rows_done / progress.rows_total if progress.rows_total else 0.0
+
+
+def _key(build: str, stage: str, what: str) -> str:
+    """An artifact key: lower-case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{build}-{stage}-{what}").strip("-")

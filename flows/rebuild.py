@@ -1,0 +1,28 @@
+"""The whole chain, or a part of it: one stage after another, each as a subflow of its own.
+
+A stage that is up to date is passed over; a stage after one that made new rows runs because its inputs
+differ. A retry starts at the top and finds what is done.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from prefect import flow
+
+from flows import chain
+from flows.options import RebuildOptions
+from flows.results import StageResult
+from flows.stages import FLOWS
+
+DEFAULTS = RebuildOptions()
+
+
+@flow(flow_run_name="{options.build}", persist_result=False, log_prints=False)
+async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
+    """Personas, scenes, conflicts, dialogues, voting, curation: source files → a voted benchmark."""
+    build = options.build_on(date.today())
+    results: list[StageResult] = []
+    for name in chain.selected(options):
+        results += await FLOWS[name](options.of(build=build, force=options.forces(name)))
+    return results

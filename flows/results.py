@@ -1,0 +1,73 @@
+"""What a stage's run returns: small plain values, and who wants to see them while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from tasks.foundation.run.progress import Progress
+from tasks.foundation.store.commits import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """One stage of one build (of a stage that fans out, one member) after a run of it.
+
+    `decision` is what there was to do. `calls`, `from_cache` and the tokens are what this run did; `cost_usd`
+    is that of all rows of the stage so far, None when a price is unknown. `seconds` is the time it took now.
+    """
+
+    stage: str
+    build: str
+    decision: str
+    revision: int
+    partial: bool
+    n_in: int
+    n_produced: int
+    n_filtered: int
+    n_failed: int
+    calls: int
+    from_cache: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def result_of(commit: Commit, decision: str, progress: Progress, seconds: float) -> StageResult:
+    """The result of a run that ended with this commit."""
+    accounting = commit.accounting
+    return StageResult(
+        stage=commit.run,
+        build=commit.build,
+        decision=decision,
+        revision=commit.revision,
+        partial=commit.partial,
+        n_in=accounting.n_in,
+        n_produced=accounting.n_produced,
+        n_filtered=accounting.n_filtered,
+        n_failed=accounting.n_failed,
+        calls=progress.calls,
+        from_cache=progress.cached,
+        prompt_tokens=progress.prompt_tokens,
+        completion_tokens=progress.completion_tokens,
+        cost_usd=commit.usage.get("cost_usd"),
+        seconds=round(seconds, 3),
+    )
+
+
+class Observer(Protocol):
+    """Sees the stages of this process while they run (a terminal, a test). Must be quick."""
+
+    def changed(self, progress: Progress) -> None:
+        """Called after every change of a stage's counts."""
+
+    def finished(self, result: StageResult) -> None:
+        """Called when a stage has ended well."""
+
+
+OBSERVERS: list[Observer] = []
+"""The observers of this process; flows run by a worker have none."""

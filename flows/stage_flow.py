@@ -1,0 +1,151 @@
+"""How one stage runs under Prefect: open it, prepare, one task a shard, commit, say what came out.
+
+Our commits decide what is done, so Prefect caches and stores nothing: a retry of a failed run starts at the
+top and passes over finished shards. Tasks get plain values; the open stage run is looked up in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import TypeVar
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from flows import chain
+from flows.options import RunOptions
+from flows.posting import post_progress, post_result
+from flows.results import OBSERVERS, StageResult, result_of
+from tasks.foundation.errors import StoreError
+from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.store.commits import Commit, read_commit
+
+T = TypeVar("T")
+
+_OPEN: dict[tuple[str, str], StageRun] = {}
+"""Stage runs of this process by build and name: what its tasks work on."""
+
+
+async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
+    """Bring one stage of a build up to date; one result, or one a member where the stage fans out.
+
+    Raises a ColloquyError that says what is wrong and what to do.
+    """
+    build = options.build_on(date.today())
+    workspace = await _off_loop(lambda: chain.open_workspace(options))
+    try:
+        members = chain.stage(name).members(workspace.settings)
+        return [await _run_member(name, member, build, workspace, options.force) for member in members]
+    finally:
+        workspace.close()
+
+
+async def _run_member(name: str, member: str | None, build: str, workspace: Workspace, force: bool) -> StageResult:
+    started = time.monotonic()
+    stage, last = chain.stage(name), chain.ends_chain(name)
+    run = await _off_loop(lambda: StageRun.open(stage, workspace, build, member, force=force, ends_chain=last))
+    with _opened(run):
+        await _bring_up_to_date(run)
+    commit = _commit_of(run)
+    result = result_of(commit, run.decision, run.progress, time.monotonic() - started)
+    for observer in OBSERVERS:
+        observer.finished(result)
+    await post_result(result, workspace.layout, commit)
+    return result
+
+
+async def _bring_up_to_date(run: StageRun) -> None:
+    if run.up_to_date:
+        return
+    try:
+        async with post_progress(run):
+            await prepare(run.build, run.name)
+            await _work_on_all(run)
+            await commit(run.build, run.name)
+    finally:
+        await run.close()
+
+
+@task(task_run_name="prepare", cache_policy=NO_CACHE, persist_result=False)
+async def prepare(build: str, name: str) -> int:
+    """The stage's first step and its shard plan; returns the number of shards."""
+    run = _run_of(build, name)
+    await _off_loop(run.prepare)
+    return len(run.shards)
+
+
+@task(task_run_name="shard {shard:05d}", cache_policy=NO_CACHE, persist_result=False)
+async def work(build: str, name: str, shard: int) -> dict[str, int]:
+    """The rows of one shard; returns how many there are, produced and failed."""
+    return await _run_of(build, name).work(shard)
+
+
+@task(task_run_name="commit", cache_policy=NO_CACHE, persist_result=False)
+async def commit(build: str, name: str) -> dict[str, int]:
+    """The stage's last step, and the rename that makes its rows visible; returns the rows of each table."""
+    made = await _off_loop(_run_of(build, name).commit)
+    return {table: made.rows(table) for table in made.tables}
+
+
+async def _work_on_all(run: StageRun) -> None:
+    """Every shard, `run.concurrent_shards` at a time; the first failure stops the others."""
+    places = asyncio.Semaphore(run.workspace.settings.run.concurrent_shards)
+
+    async def in_turn(shard: int) -> None:
+        async with places:
+            await work(run.build, run.name, shard)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for shard in run.shards:
+                group.create_task(in_turn(shard))
+    except BaseExceptionGroup as several:
+        raise _first(several) from None
+
+
+@contextmanager
+def _opened(run: StageRun) -> Iterator[None]:
+    """The run is found by its tasks, seen by the observers, and frees its lock at the end."""
+    key = (run.build, run.name)
+    run.progress.watchers.extend(observer.changed for observer in OBSERVERS)
+    with run:
+        _OPEN[key] = run
+        try:
+            yield
+        finally:
+            del _OPEN[key]
+
+
+def _commit_of(run: StageRun) -> Commit:
+    found = read_commit(run.workspace.layout, run.build, run.name)
+    assert found is not None, "a stage that has run has a commit"
+    return found
+
+
+def _run_of(build: str, name: str) -> StageRun:
+    try:
+        return _OPEN[build, name]
+    except KeyError:
+        raise StoreError(
+            f"stage {name} of build {build} is not open in this process: its tasks run only within its flow"
+        ) from None
+
+
+async def _off_loop(function: Callable[[], T]) -> T:
+    """The function's result, from a thread. When cancelled it waits for the function's end before it says so:
+    the lock must be held for as long as anything is written."""
+    job = asyncio.create_task(asyncio.to_thread(function))
+    try:
+        return await asyncio.shield(job)
+    except asyncio.CancelledError:
+        await asyncio.wait([job])
+        raise
+
+
+def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = several.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,80 @@
+"""Where each stage of a build stands, without running anything: done, partial, stale (and why), or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from flows import chain
+from tasks.foundation.errors import ColloquyError
+from tasks.foundation.fingerprints import changed
+from tasks.foundation.run import Workspace
+from tasks.foundation.run.opening import decide, inputs_of
+from tasks.foundation.stage import Stage
+from tasks.foundation.store.commits import Commit, commits_of
+from tasks.foundation.store.layout import run_name
+
+State = Literal["up to date", "partial", "stale", "missing", "behind"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One stage of a build (of a stage that fans out, one member); `why` is a phrase for people, or empty.
+
+    `behind`: nothing of the stage itself has changed, but a stage before it is not up to date.
+    `would_do_nothing`: a run of this stage alone would find it up to date.
+    """
+
+    stage: str
+    run: str
+    state: State
+    why: str
+    commit: Commit | None
+
+    @property
+    def would_do_nothing(self) -> bool:
+        return self.state in ("up to date", "behind")
+
+
+def standings(workspace: Workspace, build: str, names: Sequence[str]) -> list[Standing]:
+    """The standing of each named stage under the workspace's settings, in the given order."""
+    commits = commits_of(workspace.layout, build)
+    found: list[Standing] = []
+    for name in names:
+        stage = chain.stage(name)
+        before = [each for each in found if each.stage in chain.upstream(name)]
+        for member in stage.members(workspace.settings):
+            found.append(_after(_alone(stage, member, workspace, build, commits), before))
+    return found
+
+
+def _alone(
+    stage: Stage, member: str | None, workspace: Workspace, build: str, commits: Mapping[str, Commit]
+) -> Standing:
+    """The standing of a stage, given what is committed of its inputs."""
+    run = run_name(stage.name, member)
+    commit = commits.get(run)
+
+    def standing(state: State, why: str) -> Standing:
+        return Standing(stage.name, run, state, why, commit)
+
+    try:
+        inputs = inputs_of(stage, workspace, commits, build, member)
+    except ColloquyError as error:
+        return standing("missing" if commit is None else "stale", str(error))
+    if commit is None:
+        return standing("missing", "not run yet")
+    decision, _ = decide(commit, inputs.fingerprint, force=False)
+    if decision == "run":
+        return standing("stale", f"changed: {', '.join(changed(commit.components, inputs.components))}")
+    if decision == "redo failed rows":
+        return standing("partial", f"{commit.accounting.n_failed} failed rows, some of which may pass when tried again")
+    return standing("up to date", "")
+
+
+def _after(standing: Standing, before: Sequence[Standing]) -> Standing:
+    late = [each.run for each in before if each.state != "up to date"]
+    if standing.state != "up to date" or not late:
+        return standing
+    return replace(standing, state="behind", why=f"{', '.join(late)} before it is not up to date")

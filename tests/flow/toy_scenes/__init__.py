@@ -1,0 +1,1 @@
+"""A first stage for tests: items → pairings, no model."""
