@@ -92,9 +92,14 @@ class Encoder:
 
     def encode_alone(self, text: str) -> np.ndarray:
         """Unit vector float64 [384] of a text encoded in a batch of its own."""
-        key = _text_key(text)
+        key = f"alone {_text_key(text)}"
         if key not in self._alone:
-            vector = self._run([text])[0].astype(np.float64)
+            with self._vectors() as store:
+                found = store.read([key])
+                if not found:
+                    found = {key: self._run([text])[0]}
+                    store.write(found)
+            vector = found[key].astype(np.float64)
             self._alone[key] = vector / np.linalg.norm(vector)
         return self._alone[key]
 

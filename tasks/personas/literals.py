@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 from typing import Any
 
@@ -34,12 +35,16 @@ def parse_list(value: Any, column: str) -> tuple[str, ...]:
 
 def parse_object(value: Any, column: str) -> dict[str, Any]:
     """An object, given as such, as JSON or as a Python literal; BadRow for anything else."""
-    found = value
-    if isinstance(value, str):
-        try:
-            found = json.loads(value)
-        except (ValueError, RecursionError):
-            found = parse_literal(value, column)
+    found = _loaded(value) if isinstance(value, str) else value
     if not isinstance(found, dict) or not found:
         raise BadRow(f"expected a JSON object in {column}, found {str(value)[:80]!r}")
     return found
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        with contextlib.suppress(BadRow):
+            return parse_literal(text, "")
+        return None
