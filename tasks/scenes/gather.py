@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tasks.foundation.settings import ScenesSection, SceneSource
+from tasks.foundation.settings import SceneSource, ScenesSection
 from tasks.foundation.sources import SourceRow
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate

@@ -13,11 +13,13 @@ from tasks.foundation.tables.types import Language
 _SELF = {"en": "this person", "zh": "自己"}
 _OTHER = {"en": "the other person", "zh": "对方"}
 _TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir madam father mother uncle aunt officer judge captain coach the a an of and".split()
+    ("mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "madam", "father", "mother", "uncle", "aunt")
+    + ("officer", "judge", "captain", "coach", "the", "a", "an", "of", "and")
 )
 _ALSO_WORDS = frozenset(
-    "april art august autumn bill chance chase dawn drew faith frank grace grant guy hope ivy jack joy june lily mark "
-    "may miles olive pat ray rich rob rose ruby sandy sue summer sunny will wade violet".split()
+    ("april", "art", "august", "autumn", "bill", "chance", "chase", "dawn", "drew", "faith", "frank", "grace", "grant")
+    + ("guy", "hope", "ivy", "jack", "joy", "june", "lily", "mark", "may", "miles", "olive", "pat", "ray", "rich")
+    + ("rob", "rose", "ruby", "sandy", "sue", "summer", "sunny", "violet", "wade", "will")
 )
 """Names that are common words when written small: only the capitalised form is a name."""
 
@@ -51,4 +53,4 @@ def _pattern(name: str) -> re.Pattern[str]:
     if not re.search(r"[A-Za-zÀ-ɏ]", name):
         return re.compile(re.escape(name))
     flags = re.NOFLAG if name.lower() in _ALSO_WORDS else re.IGNORECASE
-    return re.compile(rf"(?<!\w)(?:(?:[Tt]he|[Aa]n?) )?{re.escape(name)}(?![A-Za-zÀ-ɏ0-9])", flags)
+    return re.compile(rf"(?<![A-Za-zÀ-ɏ0-9])(?:(?:[Tt]he|[Aa]n?) )?{re.escape(name)}(?![A-Za-zÀ-ɏ0-9])", flags)

@@ -43,7 +43,7 @@ DISTIL: Prompt[DistilInputs, Distilled] = Prompt("scenes/distil", inputs=DistilI
 @cache
 def distilled() -> type[Distilled]:
     """`Distilled` with `goal_type` as a closed set of the labels of configs/taxonomies/goal_type.yaml."""
-    labels: Any = Literal[taxonomy("goal_type").names]  # type: ignore[valid-type]
+    labels: Any = Literal[taxonomy("goal_type").names]
     goal_type = (labels, Field(description="one of the goal types"))
     return create_model("Distilled", __base__=Distilled, goal_type=goal_type)
 

@@ -18,7 +18,7 @@ KEYS = ("dialog", "dialogue")
 def lccc_rows(source: SceneSource) -> Iterator[SourceRow]:
     """Rows of a local file, or of the corpus file of a hub dataset (its lines are arrays, which the hub library
     does not stream): `split` names it, "train" standing for lccc_base_train.jsonl.gz."""
-    return open_source(source, hub_file=_hub_file)
+    return open_source(source, hub_file=_hub_file(source))
 
 
 def parse_lccc(row: SourceRow) -> SourceDialogue:

@@ -54,8 +54,8 @@ def _starts_singly(token: str) -> bool:
     return bool(_ALPHANUMERIC.match(token[0])) and not (len(token) > 1 and _ALPHANUMERIC.match(token[1]))
 
 
-_SPACED_MARK = re.compile(r"(?<=\S)\s+(?=[,.!?;:%)\]](?:\s|$|[\"'’”)]))")
-_SPACED_CONTRACTION = re.compile(r"(?<=\w)\s*(['’])\s*(?=(?:s|m|re|ve|ll|d|t|S|M|RE|VE|LL|D|T)\b(?!['’]))")
+_SPACED_MARK = re.compile(r"(?<=\S)\s+(?=[,.!?;:%)\]]+(?:\s|$|[\"'’”)]))")
+_SPACED_CONTRACTION = re.compile(r"(?<=\w)\s*(['’])\s*(?=(?:s|m|re|ve|ll|d|t)\b(?!['’]))", re.IGNORECASE)
 _SPLIT_NOT = re.compile(r"(?<=\w)\s+(?=n['’]t\b)")
 _SPACED_PLURAL = re.compile(r"(?<=s) (['’])(?= \w)")
 _RUN_ON = re.compile(r"(?<=[a-z]{2})([.!?])(?=[A-Z][a-z]*(?:['’ ,.!?]|$))")

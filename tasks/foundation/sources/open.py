@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def open_source(
     source: Source,
     required: Sequence[str | tuple[str, ...]] = (),
     where: Mapping[str, Sequence[str]] | None = None,
-    hub_file: Callable[[Source], str] | None = None,
+    hub_file: str | None = None,
 ) -> Iterator[SourceRow]:
     """Rows of `source` in order, at most `source.limit`, numbered over all its files.
 
@@ -49,11 +49,11 @@ def source_identity(source: Source) -> list[Path | str]:
     return [*find_files(source.file)] if source.file.exists() else [f"missing {source.path}"]
 
 
-def _rows(source: Source, hub_file: Callable[[Source], str] | None) -> Iterator[SourceRow]:
+def _rows(source: Source, hub_file: str | None) -> Iterator[SourceRow]:
     if source.file is not None:
         files = find_files(source.file)
     elif hub_file is not None:
-        files = [fetch_file(source, hub_file(source))]
+        files = [fetch_file(source, hub_file)]
     else:
         yield from read_dataset(source)
         return
