@@ -1,0 +1,255 @@
+"""Small rows from characters to verdicts, and a context and asker that need no run, for stage tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from pydantic import BaseModel
+
+from tasks.foundation.encoder import Encoder
+from tasks.foundation.errors import ModelError
+from tasks.foundation.llm.providers.scripted import from_schema
+from tasks.foundation.llm.reply import BadReply, read, schema_of
+from tasks.foundation.llm.request import ModelSpec, ProviderCall
+from tasks.foundation.prompts import Prompt
+from tasks.foundation.settings import load_settings
+from tasks.foundation.stage import Rows, Stage
+from tasks.foundation.tables import TABLES, Row, Table
+from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
+from tasks.foundation.tables.personas import BigFive, Character
+from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
+
+FAMILIES = {"scripted-a": "a", "scripted-b": "b", "scripted-c": "c", "twin-of-a": "a", "twin-of-b": "b"}
+
+
+def model(alias: str) -> ModelSpec:
+    return ModelSpec(alias=alias, provider="scripted", name="unused:unused", family=FAMILIES[alias])
+
+
+def character(number: int, language: str = "en", **changes: Any) -> Character:
+    plain: dict[str, Any] = {
+        "character_id": f"character_{language}_{number}",
+        "language": language,
+        "persona_id": None,
+        "name": f"Ada {number}" if language == "en" else f"王芳{number}",
+        "gender": "F",
+        "age": 34,
+        "age_band": "Adulthood",
+        "big_five": BigFive(
+            openness="High", conscientiousness="Low", extraversion="High", agreeableness="Low", neuroticism="High"
+        ),
+        "moral_values": ["care"],
+        "social_skill": "tact",
+        "personal_values": ["security"],
+        "decision_style": "rational",
+        "background": "Grew up by a harbour.",
+        "hobby": "rowing",
+        "education": "vocational school",
+        "occupation": "baker",
+        "culture": "coastal",
+        "relationship": "a sister",
+        "speaking_style": "short sentences",
+    }
+    return Character(**{**plain, **changes})
+
+
+def scene(number: int, language: str = "en", goal_type: str = "advice") -> Scene:
+    return Scene(
+        scene_id=f"scene_{language}_{number}",
+        seed_id=f"seed_{language}_{number}",
+        language=language,  # type: ignore[arg-type]
+        goal1="find out whether the oven can be mended",
+        goal2="sell a new oven",
+        goal_type=goal_type,
+        time="early morning",
+        location="a bakery",
+        topic="a broken oven",
+        atmosphere="hurried",
+        domain="work",
+    )
+
+
+def pairing(number: int, language: str = "en") -> Pairing:
+    return Pairing(
+        pairing_id=f"pairing_{language}_{number}",
+        scene_id=f"scene_{language}_{number}",
+        character1_id=f"character_{language}_{2 * number}",
+        character2_id=f"character_{language}_{2 * number + 1}",
+        language=language,  # type: ignore[arg-type]
+    )
+
+
+def conflict(number: int, language: str = "en", rank: int | None = 0) -> Conflict:
+    return Conflict(
+        pairing_id=f"pairing_{language}_{number}",
+        reasoning="fits",
+        identity_ok=True,
+        goal_ok=True,
+        partner_ok=True,
+        first_verdict=True,
+        reflection="still fits",
+        is_coherent=True,
+        relationship="customer and dealer",
+        familiarity=4,
+        talkway="phone call",
+        selected=rank is not None,
+        selection_rank=rank,
+    )
+
+
+def dialogue(number: int, language: str = "en", turns: int = 4) -> tuple[Dialogue, list[Utterance]]:
+    people = [character(2 * number, language), character(2 * number + 1, language)]
+    row = Dialogue(
+        dialogue_id=f"dialogue_{language}_{number}",
+        pairing_id=f"pairing_{language}_{number}",
+        language=language,  # type: ignore[arg-type]
+        speaker1=people[0].name,
+        speaker2=people[1].name,
+        turn_count=turns,
+        workflow=["one asks", "the other answers"],
+        summary1="She asks about the oven.",
+        summary2="She offers an oven.",
+        goal_completion=6,
+        goal_completion_reason="only one got what she wanted",
+        stop_reason="ended",
+        writer="scripted-a",
+        guards=[],
+    )
+    return row, [utterance(row.dialogue_id, turn) for turn in range(1, turns + 1)]
+
+
+def utterance(dialogue_id: str, turn: int, emotion: str = "Fear") -> Utterance:
+    return Utterance(
+        dialogue_id=dialogue_id,
+        turn_index=turn,
+        speaker=1 if turn % 2 else 2,
+        text=f"This is what is said in turn {turn}.",
+        intent="ask",
+        sentiment="Neutral",
+        emotion=emotion,
+        stance=[Stance(aspect="the oven", viewpoint="too old")],
+        strategy=Strategy(description="asks plainly", type="steers"),
+    )
+
+
+def world(dialogues: Sequence[tuple[Dialogue, list[Utterance]]]) -> dict[str, list[Row]]:
+    """The tables behind `dialogues` (numbered as `dialogue` numbers them)."""
+    tables: dict[str, list[Row]] = {name: [] for name in ("dialogues", "utterances", "pairings")}
+    tables |= {name: [] for name in ("conflicts", "scenes", "characters")}
+    for row, utterances in dialogues:
+        language, number = row.language, int(row.dialogue_id.rsplit("_", 1)[1])
+        tables["dialogues"].append(row)
+        tables["utterances"] += utterances
+        tables["pairings"].append(pairing(number, language))
+        tables["conflicts"].append(conflict(number, language, rank=number))
+        tables["scenes"].append(scene(number, language))
+        tables["characters"] += [character(2 * number, language), character(2 * number + 1, language)]
+    return tables
+
+
+class FakeContext:
+    """A `StageContext` over rows in memory; what a step makes is added with `keep`."""
+
+    def __init__(self, tables: Mapping[str, Sequence[Row]], *overrides: str, drafts: Sequence[Table] = ()) -> None:
+        self.settings = load_settings("test", overrides)
+        self._inputs = tables
+        self._made: dict[str, list[Row]] = {}
+        self._drafts = {draft.name: draft for draft in drafts}
+        self.member: str | None = None
+
+    def model(self, alias: str) -> ModelSpec:
+        return model(alias)
+
+    def read(self, table: str) -> pl.DataFrame:
+        return self._frame(table, self._inputs.get(table, ()))
+
+    def made(self, table: str) -> pl.DataFrame:
+        return self._frame(table, self._made.get(table, ()))
+
+    def encoder(self) -> Encoder:
+        raise AssertionError("these stages encode nothing")
+
+    def keep(self, rows: Rows) -> None:
+        for table, more in rows.items():
+            self._made.setdefault(table, []).extend(more)
+
+    def _frame(self, name: str, rows: Sequence[Row]) -> pl.DataFrame:
+        table = self._drafts.get(name) or TABLES[name]
+        in_key_order = sorted(rows, key=lambda row: [getattr(row, column) for column in table.key])
+        frame = pl.from_arrow(table.arrow(in_key_order))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+
+class Asked:
+    """One request as a fake asker saw it."""
+
+    def __init__(self, purpose: str, alias: str, inputs: Any, system: str, user: str, sample: int) -> None:
+        self.purpose, self.alias, self.inputs = purpose, alias, inputs
+        self.system, self.user, self.sample = system, user, sample
+
+
+Answering = Callable[[Asked, type[BaseModel]], Any]
+"""Gives plain data for a request, raises, or returns None for an answer made up from the schema."""
+
+
+class FakeAsker:
+    """Renders every prompt and checks every answer as the engine does; keeps what was asked."""
+
+    def __init__(self, answer: Answering = lambda asked, model: None) -> None:
+        self.asked: list[Asked] = []
+        self._answer = answer
+
+    async def __call__(
+        self,
+        prompt: Prompt[Any, Any],
+        inputs: BaseModel,
+        *,
+        language: str,
+        alias: str,
+        purpose: str,
+        temperature: float,
+        max_tokens: int,
+        reply: type[BaseModel] | None = None,
+        sample: int = 0,
+    ) -> Any:
+        messages = prompt.render(language, inputs)
+        asked = Asked(purpose, alias, inputs, messages[0].content, messages[1].content, sample)
+        self.asked.append(asked)
+        expected = reply or prompt.reply
+        assert expected is not None
+        plain = self._answer(asked, expected)
+        if plain is None:
+            call = ProviderCall(model("scripted-a"), messages, schema_of(expected), "reply", 0.0, 1000, 0, sample)
+            plain = json.loads(from_schema(call))
+        try:
+            return read(json.dumps(plain), expected, "stop").value
+        except BadReply as trouble:
+            raise ModelError(trouble.kind, trouble.sentence) from None
+
+    def count(self, purpose: str) -> int:
+        return sum(asked.purpose == purpose for asked in self.asked)
+
+
+def prepared(stage: Stage, context: FakeContext) -> list[str]:
+    """Runs `prepare`, keeps its rows, gives the items."""
+    made = stage.prepare(context)
+    context.keep(made.rows)
+    return list(made.items)
+
+
+async def worked(stage: Stage, context: FakeContext, ask: FakeAsker, items: Sequence[str]) -> dict[str, str]:
+    """Works all items, keeps their rows; the kind of failure of those that failed, by item."""
+    assert stage.briefs is not None
+    assert stage.work is not None
+    briefs = stage.briefs(context, items)
+    failed = {}
+    for item in items:
+        try:
+            context.keep(await stage.work(context, briefs[item], ask))
+        except ModelError as error:
+            failed[item] = error.kind
+    return failed

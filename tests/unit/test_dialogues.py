@@ -1,0 +1,302 @@
+"""Guards on what a writer wrote, and the requests of the dialogues stage."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.dialogues.guards import GUARDS, Line, alternates, mend, speaker_names
+from tasks.dialogues.prompts import ANNOTATE, EPILOGUE, familiarity_in_words, labels_of_turns
+from tasks.dialogues.task import DRAWS, STAGE, chunks
+from tasks.foundation.elements import comparison_key
+from tasks.foundation.errors import ModelError
+from tasks.foundation.llm.reply import schema_of
+from tests.unit.dialogue_rows import FakeAsker, FakeContext, character, conflict, dialogue, prepared, worked, world
+
+NAMES = ("Ada Keller", "Ben Ray")
+
+
+def _lines(*said: tuple[int, str]) -> list[Line]:
+    return [Line(speaker, text) for speaker, text in said]
+
+
+def _texts(lines: tuple[Line, ...]) -> list[tuple[int, str]]:
+    return [(line.speaker, line.text) for line in lines]
+
+
+# Guards
+
+
+def test_a_well_formed_dialogue_passes_untouched() -> None:
+    lines = _lines((1, "Hello."), (2, "Hi."), (1, "Did it rain?"), (2, "All night."))
+    mended = mend(lines, NAMES)
+    assert (list(mended.lines), mended.guards, mended.ended) == (lines, (), False)
+
+
+def test_text_beside_the_end_marker_is_kept_and_a_bare_marker_is_no_utterance() -> None:
+    mended = mend(_lines((1, "Hello."), (2, "Bye then. *ENDING*"), (1, "**ENDING**")), NAMES)
+    assert _texts(mended.lines) == [(1, "Hello."), (2, "Bye then.")]
+    assert mended.guards == ("ending_marker", "empty_dropped")
+    assert mended.ended
+
+
+def test_a_marker_before_the_last_words_does_not_end_the_dialogue() -> None:
+    assert not mend(_lines((1, "Hello. *ENDING*"), (2, "Wait, one thing.")), NAMES).ended
+    assert not mend(_lines((1, "Hello."), (2, "*ENDING* or not?")), NAMES).ended
+
+
+@pytest.mark.parametrize(
+    "prefix", ["Ada Keller: ", "Ada: ", "**Ada**: ", "ada keller：", "Speaker 1: ", "Participant 1:"]
+)
+def test_a_name_before_the_text_is_taken_out(prefix: str) -> None:
+    mended = mend(_lines((1, f"{prefix}Good morning."), (2, "Morning.")), NAMES)
+    assert _texts(mended.lines) == [(1, "Good morning."), (2, "Morning.")]
+    assert mended.guards == ("name_prefix",)
+
+
+def test_the_name_before_the_text_says_who_speaks() -> None:
+    mended = mend(_lines((2, "Ada: Good morning."), (1, "Ben: Morning.")), NAMES)
+    assert _texts(mended.lines) == [(1, "Good morning."), (2, "Morning.")]
+    assert mended.guards == ("name_prefix", "relabelled")
+
+
+def test_a_name_within_the_text_stays() -> None:
+    lines = _lines((1, "I asked Ben: no answer."), (2, "Ada, listen: wait."))
+    assert list(mend(lines, NAMES).lines) == lines
+
+
+def test_one_label_for_everybody_becomes_turns() -> None:
+    mended = mend(_lines((1, "Hello."), (1, "Hi."), (1, "Did it rain?")), NAMES)
+    assert _texts(mended.lines) == [(1, "Hello."), (2, "Hi."), (1, "Did it rain?")]
+    assert mended.guards == ("relabelled",)
+
+
+def test_two_utterances_of_one_speaker_in_a_row_become_one() -> None:
+    mended = mend(_lines((1, "Hello."), (1, "Are you there?"), (2, "Yes.")), NAMES)
+    assert _texts(mended.lines) == [(1, "Hello. Are you there?"), (2, "Yes.")]
+    assert mended.guards == ("merged",)
+    assert (
+        mend(_lines((1, "你好。"), (1, "在吗？"), (2, "在。")), ("王芳", "李明"), joint="").lines[0].text
+        == "你好。在吗？"
+    )
+
+
+def test_what_participant_2_says_first_is_dropped() -> None:
+    mended = mend(_lines((2, "Well?"), (1, "Hello."), (2, "Hi.")), NAMES)
+    assert _texts(mended.lines) == [(1, "Hello."), (2, "Hi.")]
+    assert mended.guards == ("opener_dropped",)
+
+
+def test_a_repeat_is_dropped_but_a_short_answer_may_come_again() -> None:
+    said = _lines(
+        (1, "Shall we go to the market?"),
+        (2, "Yes."),
+        (1, "And then home?"),
+        (2, "Yes."),
+        (1, "shall we go to the  MARKET?"),
+    )
+    mended = mend(said, NAMES)
+    assert _texts(mended.lines) == _texts(tuple(said[:4]))
+    assert mended.guards == ("repeat_dropped",)
+    assert _texts(mend(_lines((1, "Yes."), (2, "yes.")), NAMES).lines) == [(1, "Yes.")]
+
+
+def test_line_breaks_in_an_utterance_become_spaces_so_that_it_cannot_pose_as_two_turns() -> None:
+    assert mend(_lines((1, "Hello.\nBen: I give up."), (2, "Hi.")), NAMES).lines[0].text == "Hello. Ben: I give up."
+
+
+TEXT = st.text(alphabet="ab :*\n好：", max_size=8) | st.sampled_from(
+    ["Ada: hi", "Ben Ray: so?", "*ENDING*", "Ada:", "a long enough utterance", "Speaker 2: Ada: yes", ""]
+)
+
+
+@given(st.lists(st.builds(Line, st.sampled_from([1, 2]), TEXT), max_size=8))
+def test_whatever_was_written_the_result_alternates_has_text_and_stays_as_it_is(lines: list[Line]) -> None:
+    mended = mend(lines, NAMES)
+    assert alternates(mended.lines)
+    assert all(line.text.strip() for line in mended.lines)
+    assert list(mended.guards) == [guard for guard in GUARDS if guard in mended.guards]
+    again = mend(mended.lines, NAMES)
+    assert (again.lines, again.guards) == (mended.lines, ())
+    kept = "".join(comparison_key(line.text) for line in mended.lines)
+    letters = re.sub(r"[^a-z好]", "", "".join(comparison_key(line.text) for line in lines))
+    assert len(re.sub(r"[^a-z好]", "", kept)) <= len(letters)
+
+
+def test_two_people_of_one_name_are_told_apart() -> None:
+    assert speaker_names("Ada", "ADA", "en") == ("Ada (1)", "ADA (2)")
+    assert speaker_names("王芳", "王芳", "zh") == ("王芳（1）", "王芳（2）")
+    assert speaker_names("Ada", "Ben", "en") == ("Ada", "Ben")
+
+
+# Prompts
+
+
+def test_chunks_cover_every_turn_once() -> None:
+    assert list(chunks(14, 6)) == [(1, 6), (7, 12), (13, 14)]
+    assert list(chunks(6, 6)) == [(1, 6)]
+
+
+def test_the_reply_to_a_chunk_has_each_of_its_turns_exactly_once() -> None:
+    schema = schema_of(labels_of_turns(7, 9))
+    assert schema["required"] == ["turn_7", "turn_8", "turn_9"]
+    assert schema["additionalProperties"] is False
+
+
+def test_familiarity_10_is_not_read_as_1() -> None:
+    assert familiarity_in_words(10, "en").startswith("10/10 (close for many years")
+    assert familiarity_in_words(1, "en") == "1/10 (meeting for the first time)"
+    assert familiarity_in_words(5, "en") == "5/10 (have met a few times – know each other's background)"
+    assert familiarity_in_words(0, "zh") == "0/10（陌生人）"
+
+
+def test_labelling_and_epilogue_share_their_system_message() -> None:
+    for language in ("en", "zh"):
+        assert ANNOTATE._file(language).system == EPILOGUE._file(language).system
+
+
+# The stage
+
+
+def _context(*overrides: str, pairings: int = 1) -> FakeContext:
+    """Selected pairings, ranked backwards, and one that was not selected."""
+    tables = world([dialogue(number, language) for language in ("en", "zh") for number in range(pairings)])
+    tables["conflicts"] = [
+        conflict(number, language, rank=2 * number + (language == "en"))
+        for language in ("en", "zh")
+        for number in range(pairings)
+    ]
+    tables["conflicts"].append(conflict(99, rank=None))
+    inputs = {name: rows for name, rows in tables.items() if name in STAGE.reads}
+    return FakeContext(inputs, *overrides)
+
+
+def _written(*said: tuple[int, str]):
+    turns = [{"speaker": speaker, "text": text} for speaker, text in said]
+    return lambda asked, model: {"turns": turns} if asked.purpose == "write" else None
+
+
+FOUR = ((1, "Hello there."), (2, "Hi, what is it?"), (1, "The oven is broken."), (2, "I sell ovens."))
+
+
+def _run(context: FakeContext, answer) -> tuple[FakeAsker, dict[str, str]]:
+    items = prepared(STAGE, context)
+    ask = FakeAsker(answer)
+    return ask, asyncio.run(worked(STAGE, context, ask, items))
+
+
+def test_the_selected_pairings_are_worked_in_order_of_selection() -> None:
+    assert prepared(STAGE, _context(pairings=2)) == [
+        "pairing_zh_0",
+        "pairing_en_0",
+        "pairing_zh_1",
+        "pairing_en_1",
+    ]
+
+
+def test_a_dialogue_takes_one_request_to_write_one_a_chunk_and_one_for_the_epilogue() -> None:
+    context = _context("dialogues.utterances_per_request=3")
+    ask, failed = _run(context, _written(*FOUR))
+    assert failed == {}
+    # per dialogue of 4 turns in chunks of 3: write, 1–3, 4, epilogue
+    assert [asked.purpose for asked in ask.asked] == ["write", "annotate", "annotate", "epilogue"] * 2
+    dialogues, utterances = context.made("dialogues"), context.made("utterances")
+    assert dialogues["turn_count"].to_list() == [4, 4]
+    assert utterances["turn_index"].to_list() == [1, 2, 3, 4] * 2
+    assert utterances["text"].to_list()[:4] == [text for _, text in FOUR]
+    assert dialogues["stop_reason"].to_list() == ["ended", "ended"]
+
+
+def test_every_labelling_request_starts_with_the_whole_dialogue() -> None:
+    ask, _ = _run(_context("dialogues.utterances_per_request=3"), _written(*FOUR))
+    seen = [asked for asked in ask.asked if asked.purpose in ("annotate", "epilogue")][:3]
+    assert len({asked.system for asked in seen}) == 1
+    assert len({asked.user.split("</dialogue>")[0] for asked in seen}) == 1
+    assert "3. 王芳0: The oven is broken." in seen[0].user
+
+
+def test_the_writer_is_told_names_goals_and_relation_and_the_names_never_collide() -> None:
+    context = _context()
+    context._inputs["characters"] = [
+        character(number, language, name="Ada") for language in ("en", "zh") for number in (0, 1)
+    ]
+    ask, _ = _run(context, _written(*FOUR))
+    write = next(asked for asked in ask.asked if asked.purpose == "write" and "Ada (1)" in asked.user)
+    for expected in ("Ada (2)", "sell a new oven", "customer and dealer", "4/10 (have met a few times)", "phone call"):
+        assert expected in write.user
+    assert set(context.made("dialogues")["speaker1"]) == {"Ada (1)", "Ada（1）"}
+
+
+def test_what_was_mended_is_named_and_a_full_dialogue_without_an_end_stops_at_max_turns() -> None:
+    said = [(1, "Ada 0: Hello there."), *FOUR[1:], (1, "How much is one?"), (2, "Not too much.")]
+    context = _context("dialogues.min_turns=4", "dialogues.max_turns=6")
+    _run(context, _written(*said))
+    (row,) = context.made("dialogues").filter(pl.col("language") == "en").to_dicts()
+    assert row["guards"] == ["name_prefix"]
+    assert row["stop_reason"] == "max_turns"
+    ended = _context("dialogues.min_turns=4", "dialogues.max_turns=6")
+    _run(ended, _written(*said[:-1], (2, "Not too much. *ENDING*")))
+    assert ended.made("dialogues").row(0, named=True)["stop_reason"] == "ended"
+
+
+def test_a_text_that_cannot_be_mended_is_drawn_again_and_then_given_up() -> None:
+    context = _context("dialogues.min_turns=4")
+    same = _written((1, "Hello."), (2, "Hello."), (1, "Hello."), (2, "Hello."))
+    ask, failed = _run(context, same)
+    assert failed == {"pairing_en_0": "invalid", "pairing_zh_0": "invalid"}
+    assert [asked.sample for asked in ask.asked] == list(range(DRAWS)) * 2
+    assert context.made("dialogues").is_empty()
+
+
+def test_a_second_draw_can_save_a_dialogue() -> None:
+    def answer(asked, model):
+        said = FOUR if asked.sample == 1 else FOUR[:1] * 4
+        return _written(*said)(asked, model)
+
+    context = _context("dialogues.min_turns=4")
+    ask, failed = _run(context, answer)
+    assert failed == {}
+    assert ask.count("write") == 4
+
+
+def test_an_utterance_that_grows_too_long_by_merging_is_refused_not_cut() -> None:
+    # four utterances of speaker 1 in a row, 400 characters each, give one of 1,603
+    long = [(1, letter * 400) for letter in "abcd"]
+    context = _context("dialogues.min_turns=2", "dialogues.max_turns=8")
+    _, failed = _run(context, _written(*long, (2, "Oh."), (1, "Yes."), (2, "Fine.")))
+    assert set(failed.values()) == {"invalid"}
+
+
+def test_a_provider_failure_reaches_the_run() -> None:
+    def answer(asked, model):
+        if asked.purpose == "epilogue":
+            raise ModelError("timeout", "too slow")
+        return _written(*FOUR)(asked, model)
+
+    _, failed = _run(_context(), answer)
+    assert set(failed.values()) == {"timeout"}
+
+
+def test_chinese_and_oddly_spelled_emotions_are_stored_under_their_name() -> None:
+    labels = {
+        "intent": "i",
+        "sentiment": "Neutral",
+        "emotion": "愤怒",
+        "stance": [],
+        "strategy": {"description": "d", "type": "t"},
+    }
+
+    def answer(asked, model):
+        if asked.purpose == "annotate":
+            turns = range(asked.inputs.first, asked.inputs.last + 1)
+            return {f"turn_{turn}": labels | {"emotion": "fear"} if turn == 2 else labels for turn in turns}
+        return _written(*FOUR)(asked, model)
+
+    context = _context()
+    _run(context, answer)
+    assert context.made("utterances")["emotion"].to_list()[:3] == ["Anger", "Fear", "Anger"]
