@@ -1,5 +1,30 @@
-"""stub"""
+"""`colloquy check`: what must be true of a build's rows, asked of the rows themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+FOUND = 7
 
 
-def check() -> None:
-    """stub"""
+def check(
+    build: Annotated[str | None, typer.Option(help="The build; the one that SQL shows when not given.")] = None,
+) -> None:
+    """Run every file of sql/checks; exit code 7 when one returns rows."""
+    from flows.checks import run_checks
+    from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import open_views, views_of
+
+    layout = Layout.default()
+    with views_of(layout, build) if build else open_views(layout) as connection:
+        outcomes = list(run_checks(connection))
+    broken = [outcome for outcome in outcomes if outcome.rows]
+    for outcome in broken:
+        typer.echo(f"{outcome.name}: {outcome.rows} rows, for example")
+        for example in outcome.examples:
+            typer.echo("  " + ", ".join(f"{name}={value!r}" for name, value in example.items()))
+    typer.echo(f"{len(outcomes) - len(broken)} of {len(outcomes)} checks found nothing")
+    if broken:
+        raise typer.Exit(FOUND)

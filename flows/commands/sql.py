@@ -1,5 +1,66 @@
-"""stub"""
+"""`colloquy sql`: one query with its answer, or a shell over the views."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.commands.answers import Format
+
+if TYPE_CHECKING:
+    import duckdb
 
 
-def sql() -> None:
-    """stub"""
+def sql(
+    query: Annotated[str | None, typer.Argument(help="A query; a shell opens without.", show_default=False)] = None,
+    form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.table,
+    file: Annotated[Path | None, typer.Option(help="A file with a query, as sql/reports/funnel.sql.")] = None,
+) -> None:
+    """Ask SQL of any stage's rows: schema main shows one build, schema history all of them. Read-only.
+
+    Works while a run is writing. Without a query: a shell with history; .help there lists what it knows.
+    """
+    from tasks.foundation.errors import ConfigError
+    from tasks.foundation.store.layout import Layout
+
+    if query is not None and file is not None:
+        raise ConfigError("expected a query or --file, found both")
+    if file is not None:
+        query = _text_of(file)
+    if query is None and not sys.stdin.isatty():
+        query = sys.stdin.read()
+    if query is None:
+        from flows.commands.shell import Shell
+
+        Shell(Layout.default(), form).run()
+        return
+    from tasks.foundation.store.views import open_views
+
+    with open_views(Layout.default()) as connection:
+        ask(connection, query, form)
+
+
+def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
+    """Run every statement of `text` and write its answer; ConfigError with DuckDB's own words."""
+    import duckdb
+
+    from flows.commands.answers import write
+    from tasks.foundation.errors import ConfigError
+
+    try:
+        for statement in connection.extract_statements(text):
+            write(connection, statement, form)
+    except duckdb.Error as error:
+        raise ConfigError(f"the query cannot be answered. {error}") from None
+
+
+def _text_of(file: Path) -> str:
+    from tasks.foundation.errors import ConfigError
+
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the file with the query, {file}, cannot be read: {error}") from None

@@ -44,21 +44,12 @@ _STAGE_RUN_COLUMNS = (
 
 def rebuild_views(layout: Layout) -> None:
     """Write the database file anew from all commits. StoreError when it cannot be written."""
-    every = {build: commits_of(layout, build) for build in builds(layout)}
-    shown = shown_build(layout)
-    current = {shown: every[shown]} if shown in every else {}
 
     def write(path: Path) -> None:
         with duckdb.connect() as connection:
             connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
             connection.execute("use colloquy")
-            connection.execute("create schema history")
-            for table in TABLES.values():
-                _create_view(connection, layout, "main", table, current)
-                _create_view(connection, layout, "history", table, every)
-            for schema, commits in (("main", current), ("history", every)):
-                connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
-            connection.execute(f"create view main.store as select '{_quoted(str(layout.root))}' as root")
+            _create_views(connection, layout, shown_build(layout))
             connection.execute("use memory")
             connection.execute("detach colloquy")
 
@@ -72,15 +63,27 @@ def open_views(layout: Layout) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(layout.database), read_only=True)
 
 
+def views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
+    """The same views in memory, with schema `main` showing this build; StoreError when it does not exist."""
+    _known(layout, build)
+    connection = duckdb.connect()
+    _create_views(connection, layout, build)
+    return connection
+
+
 def use_build(layout: Layout, build: str) -> None:
     """Pin the build that schema `main` shows; StoreError when it does not exist."""
-    known = builds(layout)
-    if build not in known:
-        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
+    _known(layout, build)
     from tasks.foundation.store.durable import write_text
 
     write_text(layout.pin, layout.scratch, build)
     rebuild_views(layout)
+
+
+def _known(layout: Layout, build: str) -> None:
+    known = builds(layout)
+    if build not in known:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
 
 
 def table_sql(table: Table) -> str:
@@ -97,6 +100,18 @@ def _fits(layout: Layout) -> bool:
     except duckdb.Error:
         return False
     return found == (str(layout.root),)
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: str | None) -> None:
+    every = {build: commits_of(layout, build) for build in builds(layout)}
+    current = {shown: every[shown]} if shown in every else {}
+    connection.execute("create schema history")
+    for table in TABLES.values():
+        _create_view(connection, layout, "main", table, current)
+        _create_view(connection, layout, "history", table, every)
+    for schema, commits in (("main", current), ("history", every)):
+        connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
+    connection.execute(f"create view main.store as select '{_quoted(str(layout.root))}' as root")
 
 
 def _create_view(

@@ -1,0 +1,41 @@
+"""Runs every file of sql/checks: each returns the rows that break its claim, so no rows is good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from tasks.foundation.errors import TableError
+from tasks.foundation.settings import ROOT
+
+CHECKS = ROOT / "sql" / "checks"
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One check: `rows` offending rows, of which `examples` are the first few."""
+
+    name: str
+    rows: int
+    examples: tuple[dict[str, object], ...]
+
+
+def check_files(folder: Path = CHECKS) -> list[Path]:
+    return sorted(folder.glob("*.sql"))
+
+
+def run_checks(connection: duckdb.DuckDBPyConnection, folder: Path = CHECKS) -> Iterator[Checked]:
+    """The outcome of each check, in order of their names; TableError for a check that cannot be run."""
+    for file in check_files(folder):
+        try:
+            connection.execute(file.read_text(encoding="utf-8"))
+        except duckdb.Error as error:
+            raise TableError(f"check {file.name} cannot be run: {error}") from None
+        names = [column[0] for column in connection.description or ()]
+        rows = connection.fetchall()
+        examples = tuple(dict(zip(names, row, strict=True)) for row in rows[:SHOWN])
+        yield Checked(file.stem, len(rows), examples)
