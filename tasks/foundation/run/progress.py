@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Progress:
-    """Counts of one stage run in this process. `rows_total` None: not known yet.
+    """Counts of one stage run in this process. `rows_total` None: not known yet; `last_failure` is the reason
+    of the latest row that failed, empty when none did.
 
     `watchers` are called after every change, with this object; they must be quick.
     """
@@ -22,6 +23,7 @@ class Progress:
     cached: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    last_failure: str = ""
     watchers: list[Callable[[Progress], None]] = field(default_factory=list)
 
     def changed(self) -> None:

@@ -70,6 +70,7 @@ class Worker:
             except ModelError as error:
                 produced = False
                 rows["rejects"] = [_reject(self.stage.name, key, error, asker)]
+                self.progress.last_failure = f"{error.kind}, {error}"
             self._count(produced)
             return {**rows, **asker.rows()}, produced
 
@@ -79,16 +80,19 @@ class Worker:
         progress.rows_failed += not produced
         progress.changed()
         if not produced and progress.rows_done >= ENOUGH_TO_JUDGE:
-            check_failure_rate(self.stage.name, progress.rows_failed, progress.rows_done, self.max_failure_rate)
+            check_failure_rate(
+                self.stage.name, progress.rows_failed, progress.rows_done, self.max_failure_rate, progress.last_failure
+            )
 
 
-def check_failure_rate(stage: str, failed: int, done: int, limit: float) -> None:
-    """TooManyFailures when the share of failed items is above the stage's limit."""
+def check_failure_rate(stage: str, failed: int, done: int, limit: float, reason: str) -> None:
+    """TooManyFailures, with the reason of one of them, when the share of failed items is above the stage's limit."""
     if done and failed / done > limit:
+        last = f" The last failure: {reason.rstrip('.')}." if reason else ""
         raise TooManyFailures(
             f"stage {stage} stopped: {failed} of {done} rows failed, more than {stage}.max_failure_rate = {limit:g} "
-            "allows. What was answered is kept; mend the cause (see the reasons above, or the models' state with "
-            "`colloquy doctor`) and run the same command, it goes on."
+            f"allows.{last} What was answered is kept: mend the cause (`colloquy doctor` shows the state of the "
+            "models) and run the same command, it goes on."
         )
 
 

@@ -143,7 +143,8 @@ class StageRun:
         """The last step, the accounting, and the one rename that makes everything visible."""
         self._say("committing")
         items, partial = items_accounting(self._files, self._labels, self._planned.n_items)
-        check_failure_rate(self.stage.name, items.n_failed, items.n_in, self._section.max_failure_rate)
+        limit, reason = self._section.max_failure_rate, self.progress.last_failure
+        check_failure_rate(self.stage.name, items.n_failed, items.n_in, limit, reason)
         finished = self.stage.finish(self._context()) if self.stage.finish else Finished()
         self._files.write_step(FINISH, self.stage.finished, finished.rows)
         accounting = self._planned.prepared + items.moved(finished.filtered)
