@@ -240,7 +240,7 @@ def test_a_failure_that_may_pass_is_never_taken_for_an_unreadable_reflection() -
 def test_without_a_coherent_pairing_the_stage_stops_and_says_what_to_do() -> None:
     context = _context("conflicts.pairings={en: 3, zh: 3}", "conflicts.if_none=fail")
     _run(context, _verdict(False))
-    with pytest.raises(ColloquyError, match="none of 6 readable pairings coherent.*conflicts.if_none"):
+    with pytest.raises(ColloquyError, match=r"none of 6 readable pairings coherent.*conflicts\.if_none"):
         STAGE.finish(context)
 
 
