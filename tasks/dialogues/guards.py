@@ -4,8 +4,8 @@ Every guard that fires is named in `dialogues.guards`:
 
 * `ending_marker`   an end marker such as *ENDING* taken out; text beside it is kept
 * `name_prefix`     "Anna:" or "Speaker 1:" at the start of an utterance taken out
-* `relabelled`      the speaker set right: the utterance was headed by the other participant's name, or
-                    all utterances had the same speaker
+* `relabelled`      the speaker set right: the utterance was headed by the other participant's name; or the
+                    labels were all alike, or so mixed up that joining would leave too few utterances
 * `empty_dropped`   utterances without text dropped
 * `repeat_dropped`  an utterance that repeats the one before it, or a longer one said before, dropped
 * `opener_dropped`  utterances of participant 2 before participant 1 has spoken dropped
@@ -60,16 +60,17 @@ class Mended:
     ended: bool
 
 
-def mend(lines: Sequence[Line], names: tuple[str, str], joint: str = " ") -> Mended:
+def mend(lines: Sequence[Line], names: tuple[str, str], joint: str = " ", at_least: int = 0) -> Mended:
     """`lines` in the form a dialogue must have; repeats until no guard fires. `joint` joins merged texts.
 
-    Every line of the result has text; the result may be shorter than a dialogue should be, even empty.
+    Where joining would leave fewer than `at_least` utterances of as many or more, the speakers are set to
+    take turns instead. Every line of the result has text; there may be too few of them, even none.
     """
     ended = _marks_end(lines)
     fired: set[str] = set()
     current = [replace(line, text=_single_spaced(line.text)) for line in lines]
     while True:
-        mended, now = _pass(current, names, joint)
+        mended, now = _pass(current, names, joint, at_least)
         if not now:
             return Mended(tuple(mended), tuple(guard for guard in GUARDS if guard in fired), ended)
         fired |= now
@@ -87,7 +88,7 @@ def speaker_names(name1: str, name2: str, language: str) -> tuple[str, str]:
     return (f"{name1}（1）", f"{name2}（2）") if language == "zh" else (f"{name1} (1)", f"{name2} (2)")
 
 
-def _pass(lines: list[Line], names: tuple[str, str], joint: str) -> tuple[list[Line], set[str]]:
+def _pass(lines: list[Line], names: tuple[str, str], joint: str, at_least: int) -> tuple[list[Line], set[str]]:
     """`lines` after every guard once, and the guards that changed something."""
     prefix = _prefix(names)
     steps: tuple[tuple[str, Callable[[list[Line]], list[Line]]], ...] = (
@@ -96,7 +97,7 @@ def _pass(lines: list[Line], names: tuple[str, str], joint: str) -> tuple[list[L
         ("name_prefix", lambda now: [replace(line, text=_without_prefix(line.text, prefix)) for line in now]),
         ("empty_dropped", lambda now: [line for line in now if line.text]),
         ("repeat_dropped", _without_repeats),
-        ("relabelled", _by_turns_if_all_alike),
+        ("relabelled", lambda now: _by_turns_if_mixed_up(now, at_least)),
         ("opener_dropped", _from_participant1),
         ("merged", lambda now: _merged(now, joint)),
     )
@@ -179,8 +180,10 @@ def _width(text: str) -> int:
     return sum(2 if ord(character) >= 0x2E80 else 1 for character in text)
 
 
-def _by_turns_if_all_alike(lines: Sequence[Line]) -> list[Line]:
-    if len(lines) < 2 or len({line.speaker for line in lines}) > 1:
+def _by_turns_if_mixed_up(lines: Sequence[Line], at_least: int) -> list[Line]:
+    alike = len(lines) > 1 and len({line.speaker for line in lines}) == 1
+    too_few = len(_merged(_from_participant1(lines), "")) < at_least <= len(lines)
+    if not (alike or too_few):
         return list(lines)
     return [Line(1 + place % 2, line.text) for place, line in enumerate(lines)]
 

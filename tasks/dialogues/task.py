@@ -145,7 +145,8 @@ async def _write(context: StageContext, brief: Brief, ask: Asker) -> Draft:
             sample=sample,
         )
         lines = [Line(turn.speaker, turn.text) for turn in written.turns]
-        mended = mend(lines, brief.names, joint="" if brief.language == "zh" else " ")
+        joint = "" if brief.language == "zh" else " "
+        mended = mend(lines, brief.names, joint, section.min_turns)
         trouble = _trouble(mended, section.min_turns)
         if not trouble:
             full = len(lines) >= section.max_turns and not mended.ended

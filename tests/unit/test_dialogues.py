@@ -76,6 +76,16 @@ def test_one_label_for_everybody_becomes_turns() -> None:
     assert mended.guards == ("relabelled",)
 
 
+def test_labels_too_mixed_up_to_leave_a_dialogue_become_turns() -> None:
+    # joined, the five would be two utterances; 2 is enough once and too few the other time
+    said = _lines((2, "Well?"), (1, "Hello."), (1, "Hi."), (2, "So."), (2, "Yes."))
+    assert _texts(mend(said, NAMES, at_least=2).lines) == [(1, "Hello. Hi."), (2, "So. Yes.")]
+    mended = mend(said, NAMES, at_least=4)
+    assert _texts(mended.lines) == [(1, "Well?"), (2, "Hello."), (1, "Hi."), (2, "So."), (1, "Yes.")]
+    assert mended.guards == ("relabelled",)
+    assert len(mend(said[:3], NAMES, at_least=4).lines) == 1
+
+
 def test_two_utterances_of_one_speaker_in_a_row_become_one() -> None:
     mended = mend(_lines((1, "Hello."), (1, "Are you there?"), (2, "Yes.")), NAMES)
     assert _texts(mended.lines) == [(1, "Hello. Are you there?"), (2, "Yes.")]
@@ -115,13 +125,15 @@ TEXT = st.text(alphabet="ab :*\n好：", max_size=8) | st.sampled_from(
 )
 
 
-@given(st.lists(st.builds(Line, st.sampled_from([1, 2]), TEXT), max_size=8))
-def test_whatever_was_written_the_result_alternates_has_text_and_stays_as_it_is(lines: list[Line]) -> None:
-    mended = mend(lines, NAMES)
+@given(st.lists(st.builds(Line, st.sampled_from([1, 2]), TEXT), max_size=8), st.integers(0, 5))
+def test_whatever_was_written_the_result_alternates_has_text_and_stays_as_it_is(
+    lines: list[Line], at_least: int
+) -> None:
+    mended = mend(lines, NAMES, at_least=at_least)
     assert alternates(mended.lines)
     assert all(line.text.strip() for line in mended.lines)
     assert list(mended.guards) == [guard for guard in GUARDS if guard in mended.guards]
-    again = mend(mended.lines, NAMES)
+    again = mend(mended.lines, NAMES, at_least=at_least)
     assert (again.lines, again.guards) == (mended.lines, ())
     kept = "".join(comparison_key(line.text) for line in mended.lines)
     letters = re.sub(r"[^a-z好]", "", "".join(comparison_key(line.text) for line in lines))
