@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.encoder import Encoder
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import Settings
 from tasks.foundation.tables import Row, Table
@@ -63,8 +63,12 @@ class Asker(Protocol):
         max_tokens: int,
         reply: type[BaseModel] | None = None,
         sample: int = 0,
+        history: Sequence[Message] = (),
     ) -> Any:
         """The validated reply (an instance of `reply`, else of the prompt's reply model; text if neither).
+
+        `history` holds the earlier messages of a chat; they stand between the prompt's system message and its
+        last one. Where text is asked for, a refusal that comes as text is the reply.
 
         Raises ModelError when the request failed for good, ModelUnavailable when no request can succeed.
         """

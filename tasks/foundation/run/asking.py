@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.request import CallRecord, Outcome, Request, Trace
+from tasks.foundation.llm.reply import clean, without_reasoning
+from tasks.foundation.llm.request import CallRecord, Message, Outcome, Request, Trace
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.tables import Row
 from tasks.foundation.tables.operations import LlmCall, Reply
@@ -38,14 +39,16 @@ class ItemAsker:
         max_tokens: int,
         reply: type[BaseModel] | None = None,
         sample: int = 0,
+        history: Sequence[Message] = (),
     ) -> Any:
         """The validated reply; raises ModelError when the request failed for good."""
+        *opening, last = prompt.render(language, inputs)
         request = Request(
             stage=self._stage,
             row_key=self._row_key,
             purpose=purpose,
             alias=alias,
-            messages=prompt.render(language, inputs),
+            messages=(*opening, *history, last),
             reply=reply or prompt.reply,
             sample=sample,
             temperature=temperature,
@@ -55,6 +58,8 @@ class ItemAsker:
         )
         outcome = await self._engine.ask(request)
         self._outcomes.append(outcome)
+        if request.reply is None and (words := refusal_of(outcome)) is not None:
+            return words
         if outcome.error is not None:
             raise outcome.error
         assert outcome.answer is not None
@@ -72,6 +77,13 @@ class ItemAsker:
     def attempts(self) -> int:
         """Provider calls of all its requests."""
         return sum(outcome.record.attempts for outcome in self._outcomes)
+
+
+def refusal_of(outcome: Outcome) -> str | None:
+    """The text of a refusal that the vendor reports as one; None for any other outcome, and for one without text."""
+    if outcome.record.finish_reason != "refusal":
+        return None
+    return without_reasoning(clean(outcome.trace.reply or "")) or None
 
 
 def ledger_row(record: CallRecord, revision: int) -> LlmCall:

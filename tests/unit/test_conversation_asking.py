@@ -1,0 +1,85 @@
+"""A chat's earlier messages, and refusals that are words: what `ItemAsker` adds for conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tasks.foundation.errors import ModelError
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.models import load_models
+from tasks.foundation.llm.providers.scripted import ScriptedProvider
+from tasks.foundation.llm.request import Message, RawReply, Usage
+from tasks.foundation.run.asking import ItemAsker
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class TwoParts:
+    """As a Prompt, without a file."""
+
+    fingerprint = "two"
+    reply = None
+
+    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+        return (Message("system", "be kind"), Message("user", "third"))
+
+
+async def ask(tmp_path: Path, provider: ScriptedProvider, **more: Any) -> Any:
+    cache = ReplyCache(tmp_path / "replies.sqlite")
+    engine = Engine(load_models(), cache, run_id="r", max_reasks=0, retry_attempts=1, providers={"scripted": provider})
+    asker = ItemAsker(engine, "conversation", "key", seed=1, revision=0)
+    try:
+        return await asker(
+            TwoParts(),  # type: ignore[arg-type]
+            Nothing(),
+            language="en",
+            alias="scripted-a",
+            purpose="generation",
+            temperature=0.0,
+            max_tokens=10,
+            **more,
+        )
+    finally:
+        cache.close()
+
+
+async def test_earlier_messages_stand_between_the_system_message_and_the_last_one(tmp_path: Path) -> None:
+    provider = ScriptedProvider(["fine"])
+    history = (Message("user", "first"), Message("assistant", "second"))
+    assert await ask(tmp_path, provider, history=history) == "fine"
+    assert [(part.role, part.content) for part in provider.calls[0].messages] == [
+        ("system", "be kind"),
+        ("user", "first"),
+        ("assistant", "second"),
+        ("user", "third"),
+    ]
+
+
+async def test_without_a_history_the_messages_are_the_prompts_own(tmp_path: Path) -> None:
+    provider = ScriptedProvider(["fine"])
+    await ask(tmp_path, provider)
+    assert [part.content for part in provider.calls[0].messages] == ["be kind", "third"]
+
+
+def refusal(text: str) -> RawReply:
+    return RawReply(text, Usage(1, 0, 1, 0), "refusal")
+
+
+async def test_a_refusal_in_words_is_the_text_that_was_asked_for(tmp_path: Path) -> None:
+    said = await ask(tmp_path, ScriptedProvider([refusal("<think>no</think>I would rather not.")]))
+    assert said == "I would rather not."
+
+
+async def test_a_refusal_without_words_or_of_a_form_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as wordless:
+        await ask(tmp_path, ScriptedProvider([refusal("")]))
+    with pytest.raises(ModelError) as form:
+        await ask(tmp_path, ScriptedProvider([refusal("I would rather not.")]), reply=Nothing)
+    assert wordless.value.kind == form.value.kind == "refused"
