@@ -118,9 +118,10 @@ class StageRun:
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
         self._plan = read_plan(place)
         if self._plan is None:
+            started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
-            self._plan = ShardPlan(deal(prepared.items, self._section.shard_rows), prepared.accounting, _now())
+            self._plan = ShardPlan(deal(prepared.items, self._section.shard_rows), prepared.accounting, started)
             write_plan(place, layout.scratch, self._plan)
         self.progress.rows_total = self._plan.n_items
         self._say("working")
@@ -256,6 +257,8 @@ class StageRun:
     def _count_found(self, base: Shard, n: int) -> None:
         self.progress.rows_done += n
         self.progress.rows_failed += n - produced_in(base)
+        for reject in self._files.read(base["rejects"], "rejects").to_pylist():
+            self.progress.last_failure = f"{reject['kind']}, {reject['reason']}"
         self.progress.changed()
 
     def _say(self, phase: str) -> None:
