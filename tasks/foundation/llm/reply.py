@@ -33,7 +33,7 @@ _THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNO
 _OPEN_THINK = re.compile(r"<(think|thinking|reasoning)>.*\Z", re.DOTALL | re.IGNORECASE)
 _CLOSE_THINK = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _BRACE_OR_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}"]', re.DOTALL)
-_OBJECT_START = re.compile(r"\{\s*(?:[\"'“”‘’}]|[\w-]+\s*[:：])")
+_OBJECT_START = re.compile("\\{[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]*" r"(?:[\"'“”‘’}]|[\w-]+\s*[:：])")
 
 
 class BadReply(Exception):
@@ -92,8 +92,11 @@ def clean(text: str) -> str:
 
 
 def without_reasoning(text: str) -> str:
-    """`text` without `<think>…</think>` blocks, also when only one of the two tags is there."""
-    if "<" not in text:
+    """`text` without `<think>…</think>` blocks, also when only one of the two tags is there.
+
+    A reply that begins with its object has no reasoning before it; tags within are data.
+    """
+    if "<" not in text or text.startswith(("{", "`")):
         return text
     text = _THINK.sub("", text)
     text = _CLOSE_THINK.sub("", text)
