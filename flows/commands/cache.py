@@ -1,10 +1,90 @@
-"""stub"""
+"""`colloquy cache`: the replies that were paid for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-app = typer.Typer(help="stub")
+if TYPE_CHECKING:
+    from tasks.foundation.llm.cache import ReplyCache
+
+app = typer.Typer(help="The replies that were paid for, kept so that none is paid for twice.", no_args_is_help=True)
 
 
 @app.command()
-def x() -> None:
-    """stub"""
+def stats() -> None:
+    """Show how many replies and tokens are kept, by stage and model."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from flows.commands.screen import terminal
+
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("stage")
+    table.add_column("model")
+    for column in ("replies", "prompt tokens", "completion tokens"):
+        table.add_column(column, justify="right")
+    table.add_column("oldest")
+    table.add_column("newest")
+    with _cache() as cache:
+        for line in cache.stats():
+            counts = (f"{n:,}" for n in (line.replies, line.prompt_tokens, line.completion_tokens))
+            table.add_row(line.stage, line.alias, *counts, line.oldest[:19], line.newest[:19])
+        terminal().print(table)
+        typer.echo(f"{cache.path}, {cache.path.stat().st_size / 1e6:.1f} MB")
+
+
+@app.command()
+def prune(
+    older_than: Annotated[str | None, typer.Option(metavar="AGE", help="Only replies older than 30d, 12h …")] = None,
+    stage: Annotated[str | None, typer.Option(help="Only replies of this stage.")] = None,
+) -> None:
+    """Delete replies that match every given condition. A deleted reply is paid for again when it is needed."""
+    from tasks.foundation.errors import ConfigError
+
+    if older_than is None and stage is None:
+        raise ConfigError("expected --older-than or --stage: pruning without a condition would delete nothing")
+    before = datetime.now(UTC) - age(older_than) if older_than else None
+    with _cache() as cache:
+        typer.echo(f"{cache.prune(older_than=before, stage=stage):,} replies deleted")
+
+
+@app.command()
+def export(path: Annotated[Path, typer.Argument(help="The Parquet file to write.")]) -> None:
+    """Write every reply to one Parquet file."""
+    from tasks.foundation.errors import StoreError
+
+    with _cache() as cache:
+        try:
+            typer.echo(f"{cache.export(path):,} replies written to {path}")
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error}") from None
+
+
+def age(text: str) -> timedelta:
+    """`30d`, `12h` or `45min` as a duration; ConfigError for another shape."""
+    from tasks.foundation.errors import ConfigError
+
+    found = re.fullmatch(r"(\d+)\s*(d|h|min)", text.strip())
+    if found is None:
+        raise ConfigError(f"expected an age like 30d, 12h or 45min, found {text!r}")
+    count, unit = int(found[1]), found[2]
+    return {"d": timedelta(days=count), "h": timedelta(hours=count), "min": timedelta(minutes=count)}[unit]
+
+
+@contextmanager
+def _cache() -> Iterator[ReplyCache]:
+    from tasks.foundation.llm.cache import ReplyCache
+    from tasks.foundation.store.layout import Layout
+
+    cache = ReplyCache(Layout.default().cache / "replies.sqlite")
+    try:
+        yield cache
+    finally:
+        cache.close()

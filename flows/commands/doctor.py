@@ -1,5 +1,19 @@
-"""stub"""
+"""`colloquy doctor`: what is missing on this machine, and how to get it."""
+
+from __future__ import annotations
+
+import typer
+
+from flows.commands.run import Profile, chosen_profile
 
 
-def doctor() -> None:
-    """stub"""
+def doctor(profile: Profile = None) -> None:
+    """Look at Python, packages, disk, settings, models, keys, weights and Prefect; say what to do."""
+    from flows.findings import examine
+
+    code = 0
+    for finding in examine(chosen_profile(profile)):
+        mark = "missing" if finding.exit_code else "ok"
+        typer.echo(f"{mark:<8}{finding.topic:<10}{finding.what}")
+        code = code or finding.exit_code
+    raise typer.Exit(code)

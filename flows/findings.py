@@ -1,0 +1,153 @@
+"""What is right and what is missing on this machine, for one profile. Nothing is downloaded; no key is shown."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from packaging.requirements import Requirement
+
+from flows import environment
+from flows.needs import roles_by_alias
+from tasks.foundation import weights
+from tasks.foundation.errors import ColloquyError
+from tasks.foundation.llm.models import check_ready, load_models
+from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.settings import ROOT, Settings, load_settings
+from tasks.foundation.store.layout import Layout
+
+LITTLE_SPACE_BYTES = 2 * 1024**3
+KNOCK_SECONDS = 0.5
+OLDEST_PYTHON = (3, 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `exit_code` is 0 when it is well, or no run needs it."""
+
+    topic: str
+    what: str
+    exit_code: int = 0
+
+
+def examine(profile: str) -> Iterator[Finding]:
+    """Every finding for a profile, in the order in which a user would mend them."""
+    yield _python()
+    yield from _packages()
+    yield from _places(Layout.default())
+    try:
+        settings = load_settings(profile)
+    except ColloquyError as error:
+        yield Finding("settings", str(error), error.exit_code)
+    else:
+        yield Finding("settings", f"profile {profile} is valid")
+        yield from _models(settings)
+    yield from _weights()
+    yield _server()
+
+
+def _python() -> Finding:
+    found = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding("python", f"expected Python {'.'.join(map(str, OLDEST_PYTHON))} or newer, found {found}", 2)
+    return Finding("python", found)
+
+
+def _packages() -> Iterator[Finding]:
+    """Every requirement of pyproject.toml that is not met; one finding when all are."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [Requirement(text) for text in project["dependencies"]]
+    unmet = [problem for requirement in wanted if (problem := _unmet(requirement))]
+    for problem in unmet:
+        yield Finding("packages", f"{problem}; `make setup` installs what is missing", 2)
+    if not unmet:
+        yield Finding("packages", f"all {len(wanted)} are installed")
+
+
+def _unmet(requirement: Requirement) -> str | None:
+    try:
+        found = version(requirement.name)
+    except PackageNotFoundError:
+        return f"{requirement.name} is not installed"
+    if requirement.specifier.contains(found, prereleases=True):
+        return None
+    return f"expected {requirement}, found {found}"
+
+
+def _places(layout: Layout) -> Iterator[Finding]:
+    for name, folder in (("artifacts", layout.root), ("weights", weights.models_dir())):
+        there = _existing(folder)
+        free = shutil.disk_usage(there).free
+        if not os.access(there, os.W_OK):
+            yield Finding(name, f"{folder} cannot be written", 4)
+        elif free < LITTLE_SPACE_BYTES:
+            yield Finding(name, f"{folder}: only {free / 1e9:.1f} GB free", 4)
+        else:
+            yield Finding(name, f"{folder}, {free / 1e9:.0f} GB free")
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    models = load_models()
+    for alias, roles in roles_by_alias(settings).items():
+        try:
+            spec = models[alias]
+        except ColloquyError as error:
+            yield Finding("model", str(error), error.exit_code)
+            continue
+        problem = check_ready(spec) or _silent_local_server(spec)
+        does = ", ".join(roles)
+        yield Finding("model", f"{problem} ({does})", 5) if problem else Finding("model", f"{_ready(spec)} ({does})")
+    if problem := weights.missing(settings.encoder.name):
+        yield Finding("encoder", problem, 5)
+    else:
+        yield Finding("encoder", f"{settings.encoder.name} is here")
+
+
+def _ready(spec: ModelSpec) -> str:
+    if spec.api_key_env is not None:
+        return f"{spec.alias}: a key is set in {spec.api_key_env}"
+    return f"{spec.alias}: ready, {spec.provider}"
+
+
+def _silent_local_server(spec: ModelSpec) -> str | None:
+    """Only this machine is knocked at; other endpoints show when they are asked."""
+    url = urlsplit(spec.base_url or "")
+    if url.hostname not in ("localhost", "127.0.0.1", "::1"):
+        return None
+    try:
+        socket.create_connection((url.hostname, url.port or 80), timeout=KNOCK_SECONDS).close()
+    except OSError:
+        return f"{spec.alias}: nothing answers at {spec.base_url}; start its server"
+    return None
+
+
+def _weights() -> Iterator[Finding]:
+    """All weights that can be had, with who published them; a missing one matters only to profiles that use it."""
+    for each in weights.listing():
+        where = "here" if each.path else f"not here, `colloquy models pull {each.name}` gets it"
+        size = f"{each.bytes / 1e6:.0f} MB"
+        yield Finding("weights", f"{each.name}: {where} ({size}, published by {each.publisher}, {each.licence})")
+
+
+def _server() -> Finding:
+    configured = os.environ.get(environment.API_URL)
+    if configured and not environment.answers(configured):
+        return Finding("prefect", f"nothing answers at {configured} (PREFECT_API_URL): start it or unset it", 4)
+    url = environment.server_url()
+    if url is None:
+        return Finding("prefect", "no server is up: runs start a temporary one; `colloquy serve` starts server and UI")
+    return Finding("prefect", f"server at {url}")
