@@ -72,15 +72,17 @@ class BuildBusy(StoreError):
 class ModelError(ColloquyError):
     """One model request failed after all its attempts.
 
-    `kind` is from the closed list above; `attempts` counts calls that reached the provider.
+    `kind` is from the closed list above; `attempts` counts calls that reached the provider. `text` is the
+    last reply as it came, where one came at all (None: none did).
     """
 
     exit_code = 5
 
-    def __init__(self, kind: FailureKind, message: str, *, attempts: int = 1) -> None:
+    def __init__(self, kind: FailureKind, message: str, *, attempts: int = 1, text: str | None = None) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
         self.attempts = attempts
+        self.text = text
 
     @property
     def may_pass_later(self) -> bool:

@@ -51,6 +51,10 @@ class StageContext(Protocol):
 class Asker(Protocol):
     """How `work` asks a model. Every request lands in the item's ledger rows."""
 
+    @property
+    def last_reply(self) -> str:
+        """The text of the last reply to the request that ended last, as it came; empty where none came."""
+
     async def __call__(
         self,
         prompt: Prompt[Any, Any],
@@ -103,7 +107,8 @@ class Stage:
     raises ConfigError for settings that cannot work (the family rule), before anything is read or paid
     for. `files` are further files whose content the rows depend on (sources, mapping files). A stage
     that fans out runs once for every alias of its role `fan_out` (targets, judges), each with a commit of its
-    own: adding one adds, never overwrites.
+    own: adding one adds, never overwrites. `reads_if_made` names those of `reads` that are empty, instead of
+    an error, as long as no stage has made them.
     """
 
     name: str
@@ -123,6 +128,7 @@ class Stage:
     check: Callable[[StageContext], None] = lambda context: None
     files: Callable[[Settings], Sequence[Any]] = lambda settings: ()
     fan_out: str | None = None
+    reads_if_made: tuple[str, ...] = ()
 
     @property
     def writes(self) -> tuple[str, ...]:

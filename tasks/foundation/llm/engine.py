@@ -287,7 +287,8 @@ class Engine:
         return Outcome(Answer(value, text, record), None, record, _trace(chain))
 
     def _failed(self, chain: Chain, request: Request, error: ModelError) -> Outcome:
-        safe = ModelError(error.kind, f"{request.alias}: {brief(error)}", attempts=_attempts(chain))
+        text = chain.links[-1].reply.text if chain.links else None
+        safe = ModelError(error.kind, f"{request.alias}: {brief(error)}", attempts=_attempts(chain), text=text)
         return Outcome(None, safe, self._record(chain, request, error.kind), _trace(chain))
 
     def _record(self, chain: Chain, request: Request, error_kind: FailureKind | None) -> CallRecord:

@@ -74,6 +74,10 @@ class ItemAsker:
         }
 
     @property
+    def last_reply(self) -> str:
+        return (self._outcomes[-1].trace.reply or "") if self._outcomes else ""
+
+    @property
     def attempts(self) -> int:
         """Provider calls of all its requests."""
         return sum(outcome.record.attempts for outcome in self._outcomes)

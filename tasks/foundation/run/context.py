@@ -52,7 +52,7 @@ class RunContext:
         if table not in self._frames:
             holding = makers(self._commits, table)
             paths = [part.path for commit in holding for part in commit.tables[table]]
-            if not holding and table not in WRITTEN_BY_PEOPLE:
+            if not holding and not may_be_missing(self._stage, table):
                 raise missing_input(self._stage.name, table, self._workspace.stage_of.get(table))
             self._frames[table] = read_frame(self._workspace.layout, TABLES[table], paths)
         return self._frames[table]
@@ -60,6 +60,11 @@ class RunContext:
     def made(self, table: str) -> pl.DataFrame:
         """What this run has made so far of a table or draft, in key order."""
         return read_frame(self._workspace.layout, declared(self._stage, table), self._made(table))
+
+
+def may_be_missing(stage: Stage, table: str) -> bool:
+    """Whether a table that no commit holds reads as empty."""
+    return table in WRITTEN_BY_PEOPLE or table in stage.reads_if_made
 
 
 def declared(stage: Stage, table: str) -> Table:

@@ -11,7 +11,7 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.models import check_ready
-from tasks.foundation.run.context import WRITTEN_BY_PEOPLE, makers, missing_input
+from tasks.foundation.run.context import makers, may_be_missing, missing_input
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.stage import Stage
@@ -87,7 +87,7 @@ def _parent_hash(stage: Stage, workspace: Workspace, commits: Mapping[str, Commi
     holding = makers(commits, table)
     if holding:
         return sum_hashes(commit.table_hash(table) for commit in holding)
-    if table in WRITTEN_BY_PEOPLE:
+    if may_be_missing(stage, table):
         return ""
     raise missing_input(stage.name, table, workspace.stage_of.get(table))
 
