@@ -15,12 +15,12 @@ LONGEST = 1_000_000
 
 def parse_literal(text: str, column: str) -> Any:
     """The value of a Python literal, read with `ast.literal_eval` only; BadRow when it is none."""
+    if len(text) > LONGEST:
+        raise BadRow(f"expected at most {LONGEST} characters in {column}, found {len(text)}")
     try:
-        if len(text) > LONGEST:
-            raise ValueError(f"it is longer than {LONGEST} characters")
         return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise BadRow(f"expected a Python literal in {column}, found {text[:80]!r}: {error}") from None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise BadRow(f"expected a Python literal in {column}, found {text[:80]!r}") from None
 
 
 def parse_list(value: Any, column: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A stratified sample with exact totals: quotas by largest remainder, short strata made good by the others."""
+"""A stratified sample with exact totals: quotas by largest remainder, then a seeded draw within each stratum."""
 
 from __future__ import annotations
 
@@ -11,29 +11,20 @@ JOINT = " × "
 
 
 def quotas(sizes: Mapping[str, int], total: int) -> dict[str, int]:
-    """How many to draw from each stratum: `min(total, all there are)` in all, none above its size.
+    """How many to draw from each stratum: `min(total, all there are)` in all, proportional to the sizes.
 
-    Shares are proportional to the sizes, rounded by largest remainder (ties by stratum name). What a
-    stratum cannot give is shared out among the others in proportion to their sizes, until none is left.
-    Works on integers: no rounding errors.
+    Rounded by largest remainder, ties by stratum name; on integers, so without rounding errors. No stratum
+    is ever short: the shares are those of the strata themselves, and a share of at most everything, rounded
+    up, is at most the stratum's size. Nothing is left over to be shared out again.
 
     >>> quotas({"a": 5, "b": 3, "c": 2}, 5)
     {'a': 3, 'b': 1, 'c': 1}
     """
-    given = dict.fromkeys(sizes, 0)
-    wanted = min(total, sum(sizes.values()))
-    while (left := wanted - sum(given.values())) > 0:
-        open_strata = {name: size for name, size in sizes.items() if given[name] < size}
-        for name, share in _largest_remainder(open_strata, left).items():
-            given[name] += min(share, sizes[name] - given[name])
-    return given
-
-
-def _largest_remainder(sizes: Mapping[str, int], total: int) -> dict[str, int]:
     whole = sum(sizes.values())
+    total = min(total, whole)
     shares = {name: total * size // whole for name, size in sizes.items()}
-    remainders = sorted(sizes, key=lambda name: (-(total * sizes[name] % whole), name))
-    for name in remainders[: total - sum(shares.values())]:
+    by_remainder = sorted(sizes, key=lambda name: (-(total * sizes[name] % whole), name))
+    for name in by_remainder[: total - sum(shares.values())]:
         shares[name] += 1
     return shares
 

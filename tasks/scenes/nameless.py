@@ -10,31 +10,37 @@ from collections.abc import Sequence
 
 from tasks.foundation.tables.types import Language
 
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(line.split())
+
+
 _SELF = {"en": "this person", "zh": "自己"}
 _OTHER = {"en": "the other person", "zh": "对方"}
-_TITLES = frozenset(
-    ("mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "madam", "father", "mother", "uncle", "aunt")
-    + ("officer", "judge", "captain", "coach", "the", "a", "an", "of", "and")
+_TITLES = _words(
+    "mr mrs ms miss dr prof professor sir madam father mother uncle aunt officer judge captain coach the a an of and"
 )
-_ALSO_WORDS = frozenset(
-    ("april", "art", "august", "autumn", "bill", "chance", "chase", "dawn", "drew", "faith", "frank", "grace", "grant")
-    + ("guy", "hope", "ivy", "jack", "joy", "june", "lily", "mark", "may", "miles", "olive", "pat", "ray", "rich")
-    + ("rob", "rose", "ruby", "sandy", "sue", "summer", "sunny", "violet", "wade", "will")
+_ALSO_WORDS = _words(
+    "april art august autumn bill chance chase dawn drew faith frank grace grant guy hope ivy jack joy june lily mark "
+    "may miles olive pat ray rich rob rose ruby sandy sue summer sunny violet wade will"
 )
 """Names that are common words when written small: only the capitalised form is a name."""
+_LATIN = "[A-Za-zÀ-ɏ0-9]"
 
 
 def without_names(goal: str, own: str, other: str, language: Language) -> str:
     """`goal` of the speaker `own` with neither speaker's name in it.
 
-    Labels of one letter (A, B) are no names. Full names are replaced before their parts.
+    Labels of one letter (A, B) are no names; a full name goes before its parts.
 
     >>> without_names("Convince Mr. Ruiz to lend Ana's bike", "Ana", "Mr. Ruiz", "en")
     "Convince the other person to lend this person's bike"
     """
-    for name, words in ((other, _OTHER[language]), (own, _SELF[language])):
-        for part in _parts(name):
-            goal = _pattern(part).sub(words, goal)
+    words = {part: said[language] for name, said in ((own, _SELF), (other, _OTHER)) for part in _parts(name)}
+    if words:
+        parts = sorted(words, key=lambda part: (-len(part), part))
+        pattern = "|".join(f"({_pattern(part, whole=part in (own.strip(), other.strip()))})" for part in parts)
+        goal = re.sub(pattern, lambda match: words[parts[(match.lastindex or 1) - 1]], goal)
     return goal[:1].upper() + goal[1:] if language == "en" else goal
 
 
@@ -48,9 +54,12 @@ def _parts(name: str) -> Sequence[str]:
     return (name, *sorted(names - {name}, key=lambda word: (-len(word), word)))
 
 
-def _pattern(name: str) -> re.Pattern[str]:
-    """The name as a whole word, with an article before it; in any case unless it is a word as well."""
-    if not re.search(r"[A-Za-zÀ-ɏ]", name):
-        return re.compile(re.escape(name))
-    flags = re.NOFLAG if name.lower() in _ALSO_WORDS else re.IGNORECASE
-    return re.compile(rf"(?<![A-Za-zÀ-ɏ0-9])(?:(?:[Tt]he|[Aa]n?) )?{re.escape(name)}(?![A-Za-zÀ-ɏ0-9])", flags)
+def _pattern(name: str, *, whole: bool) -> str:
+    """The name as a word of its own, with an article before it.
+
+    In any case, but for a name that is a word as well ("Will") and for a part of a longer one (of "Bus Driver").
+    """
+    if not re.search(_LATIN, name):
+        return re.escape(name)
+    flag = "i" if whole and name.lower() not in _ALSO_WORDS else ""
+    return rf"(?<!{_LATIN})(?{flag}:(?:(?:[Tt]he|[Aa]n?) )?{re.escape(name)})(?!{_LATIN})"

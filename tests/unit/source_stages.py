@@ -1,0 +1,100 @@
+"""What the tests of the two source stages share: a context, an encoder without weights, small files."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from pydantic import BaseModel
+
+from tasks.foundation.encoder import Encoder
+from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.prompts import Prompt
+from tasks.foundation.settings import ROOT, Settings, load_settings
+from tasks.foundation.stage import Rows, Stage
+from tasks.foundation.tables import TABLES, Row, Table
+
+SAMPLE = ROOT / "configs" / "sample"
+
+
+class WordEncoder(Encoder):
+    """Vectors of word counts: texts that share most words are close. Needs no weights."""
+
+    def __init__(self) -> None:
+        super().__init__("words")
+
+    def encode(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:
+        vectors = [self.encode_alone(text).astype(np.float32) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, 384), np.float32)
+
+    def encode_alone(self, text: str) -> np.ndarray:
+        vector = np.zeros(384)
+        for word in text.lower().split():
+            vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % 384] += 1.0
+        return vector / max(np.linalg.norm(vector), 1e-9)
+
+    def count_pieces(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+class FakeContext:
+    """A `StageContext` that keeps rows in memory."""
+
+    def __init__(self, stage: Stage, *overrides: str, encoder: Encoder | None = None) -> None:
+        self.stage = stage
+        self.settings: Settings = load_settings("test", overrides)
+        self._encoder = encoder or WordEncoder()
+        self._rows: dict[str, list[Row]] = {}
+
+    def add(self, rows: Rows) -> None:
+        for name, some in rows.items():
+            self._rows.setdefault(name, []).extend(some)
+
+    def made(self, table: str) -> pl.DataFrame:
+        kind = self._table(table)
+        frame = pl.from_arrow(kind.arrow(self._rows.get(table, [])))
+        assert isinstance(frame, pl.DataFrame)
+        return frame.sort(list(kind.key))
+
+    def read(self, table: str) -> pl.DataFrame:
+        raise AssertionError(f"the stage reads nothing, asked for {table}")
+
+    def model(self, alias: str) -> ModelSpec:
+        raise AssertionError(f"the stage needs no model spec, asked for {alias}")
+
+    def encoder(self) -> Encoder:
+        return self._encoder
+
+    def _table(self, name: str) -> Table:
+        return next((draft for draft in self.stage.drafts if draft.name == name), None) or TABLES[name]
+
+
+class FakeAsker:
+    """Gives every request the same answer, validated against its reply model, and keeps what was asked."""
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.answer = answer
+        self.asked: list[dict[str, Any]] = []
+
+    async def __call__(
+        self, prompt: Prompt[Any, Any], inputs: BaseModel, *, reply: type[BaseModel] | None = None, **rest: Any
+    ) -> Any:
+        messages = prompt.render(rest["language"], inputs)
+        model = reply or prompt.reply
+        assert model is not None
+        self.asked.append({"messages": messages, **rest})
+        return model.model_validate(self.answer)
+
+
+def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:
+    """One JSON value a line; a text that starts with '!' is written as it is, without the mark."""
+    lines = [row[1:] if isinstance(row, str) and row.startswith("!") else json.dumps(row) for row in rows]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path

@@ -1,0 +1,347 @@
+"""Persona readers on rows in the sources' schemas, and on real ones where they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.settings import PersonaSource
+from tasks.personas.occupations import occupation_mapping
+from tasks.personas.read_mapped import read_mapped
+from tasks.personas.read_nemotron import read_nemotron
+from tasks.personas.read_personamem import read_personamem
+from tasks.personas.reading import Persona, Reading
+from tests.unit.source_stages import write_jsonl
+
+NEMOTRON: dict[str, Any] = {
+    "uuid": "u1",
+    "persona": "Ada keeps bees",
+    "professional_persona": "Ada teaches physics",
+    "hobbies_and_interests": "Ada swims before dawn.",
+    "hobbies_and_interests_list": "['swimming', 'bees']",
+    "skills_and_expertise_list": "['physics']",
+    "sex": "Female",
+    "age": 41,
+    "marital_status": "never_married",
+    "education_level": "graduate",
+    "bachelors_field": None,
+    "occupation": "secondary_school_teacher",
+    "city": "Dover",
+    "state": "DE",
+    "zipcode": "01234",
+    "country": "USA",
+}
+EXPANDED: dict[str, Any] = {
+    "short_persona": {"persona": "A ferry pilot who sings"},
+    "name": "Ole Berg",
+    "age": 52,
+    "gender": "Male",
+    "race": "White",
+    "work": {"title": "Ferry pilot", "years": 20},
+    "degree": "Master mariner",
+    "location": {"city": "Bergen", "country": "Norway"},
+    "personality": {"traits": ["calm"], "hobbies_interests": ["choir", "knots"]},
+    "speaking_style": {"tone": "dry.", "pacing": "slow"},
+    "stereotypical_preferences": {"food": "SECRET herring"},
+    "anti_stereotypical_preferences": ["SECRET opera"],
+    "sensitive_information": "SECRET number",
+}
+
+
+def personamem_row(**changes: Any) -> dict[str, Any]:
+    row = {
+        "persona_id": 7,
+        "short_persona": "A ferry pilot",
+        "expanded_persona": json.dumps(EXPANDED),
+        "topic_preference": "Travel",
+        "total_tokens_in_chat_history_128k": 1000,
+    }
+    return row | changes
+
+
+def nemotron(tmp_path: Path, *rows: Any, **source: Any) -> Reading:
+    path = write_jsonl(tmp_path / "rows.jsonl", rows)
+    return read_nemotron(PersonaSource(pool="p", reader="nemotron", path=str(path), **source))
+
+
+def personamem(tmp_path: Path, *rows: Any) -> Reading:
+    path = write_jsonl(tmp_path / "rows.jsonl", rows)
+    return read_personamem(PersonaSource(pool="p", reader="personamem", path=str(path)))
+
+
+def only(reading: Reading) -> Persona:
+    (persona,) = reading.personas
+    return persona
+
+
+def test_a_nemotron_row_is_verbalised_facts_first(tmp_path: Path) -> None:
+    persona = only(nemotron(tmp_path, NEMOTRON | {"cultural_background": "Her family came by boat"}))
+    assert persona.description == (
+        "A 41-year-old woman, never married, education: graduate degree, occupation: secondary school teacher, "
+        "living in Dover, DE. Ada keeps bees. Ada teaches physics. Ada swims before dawn. Her family came by boat."
+    )
+    assert persona.hobbies == ("swimming", "bees")
+    assert persona.occupation_group == "education_library"
+    assert (persona.name, persona.big_five, persona.race_ethnicity) == (None, None, None)
+    assert json.loads(persona.raw)["zipcode"] == "01234"
+
+
+def test_the_extended_set_gives_name_race_big_five_and_the_detailed_occupation(tmp_path: Path) -> None:
+    row = {name: value for name, value in NEMOTRON.items() if name not in ("persona", "state")}
+    row |= {
+        "concise_persona": "A steady carer",
+        "first_name": "Inez",
+        "middle_name": "",
+        "last_name": "Newman",
+        "region": "WI",
+        "ethnic_background": "white",
+        "occupation": "healthcare_support",
+        "detailed_occupation": "personal_care_aide",
+        **{trait: {"t_score": 50, "label": "average"} for trait in ("openness", "conscientiousness", "extraversion")},
+        "agreeableness": "{'t_score': 30, 'label': 'low'}",
+        "neuroticism": 61.5,
+    }
+    persona = only(nemotron(tmp_path, row))
+    assert (persona.name, persona.race_ethnicity, persona.state) == ("Inez Newman", "white", "WI")
+    assert (persona.occupation, persona.occupation_group) == ("personal_care_aide", "healthcare_support")
+    assert persona.big_five is not None
+    assert persona.big_five.model_dump() == {
+        "openness": "average",
+        "conscientiousness": "average",
+        "extraversion": "average",
+        "agreeableness": "low",
+        "neuroticism": "61.5",
+    }
+
+
+@pytest.mark.parametrize("age", ["unknown", -1, 121, 999, 30.5, True, [30]])
+def test_an_impossible_age_rejects_the_row(tmp_path: Path, age: Any) -> None:
+    reading = nemotron(tmp_path, NEMOTRON, NEMOTRON | {"uuid": "u2", "age": age})
+    (reject,) = reading.rejects
+    assert (
+        reject.kind == "schema" and reject.row_key == "rows.jsonl:2" and "expected an age of 0 to 120" in reject.reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("age", "years"), [(None, None), ("", None), ("41", 41), (41.0, 41), ("41 years old", 41), (0, 0)]
+)
+def test_ages_of_any_spelling_are_read_and_an_absent_one_is_null(tmp_path: Path, age: Any, years: int | None) -> None:
+    assert only(nemotron(tmp_path, NEMOTRON | {"age": age})).age == years
+
+
+@pytest.mark.parametrize("text", ["__import__('os').getcwd()", "['a'", "{'a': 1}", "[" * 5000, "[['a']]"])
+def test_a_list_that_is_no_literal_rejects_the_row_and_runs_nothing(tmp_path: Path, text: str) -> None:
+    reading = nemotron(tmp_path, NEMOTRON, NEMOTRON | {"uuid": "u2", "hobbies_and_interests_list": text})
+    assert [reject.kind for reject in reading.rejects] == ["schema"]
+
+
+def test_an_id_with_other_content_is_rejected_and_with_the_same_is_a_duplicate(tmp_path: Path) -> None:
+    reading = nemotron(tmp_path, NEMOTRON, NEMOTRON, NEMOTRON | {"age": 42}, NEMOTRON)
+    assert len(reading.personas) == 1
+    assert [reject.row_key for reject in reading.rejects] == ["rows.jsonl:3"]
+    persona_id = reading.persona_id("u1")
+    assert [(d.row_id, d.duplicate_of, d.method) for d in reading.repeats] == [
+        (f"{persona_id}#1", persona_id, "exact"),
+        (f"{persona_id}#2", persona_id, "exact"),
+    ]
+
+
+def test_every_row_of_a_source_ends_exactly_once(tmp_path: Path) -> None:
+    rows = [NEMOTRON, NEMOTRON, "!{", NEMOTRON | {"uuid": "u2", "persona": " "}, NEMOTRON | {"country": "Canada"}]
+    reading = nemotron(tmp_path, *rows, where={"country": ["USA", "United States"]})
+    assert reading.n_in == 5
+    assert (len(reading.personas), len(reading.repeats)) == (1, 1)
+    assert (dict(reading.failed), dict(reading.filtered)) == ({"parse": 1, "schema": 1}, {"where": 1})
+
+
+def test_the_country_as_the_paper_spells_it_selects_nothing_and_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="'USA'"):
+        nemotron(tmp_path, NEMOTRON, where={"country": ["United States"]})
+
+
+def test_a_file_of_another_source_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="the columns 'uuid'"):
+        nemotron(tmp_path, personamem_row())
+
+
+def test_a_personamem_persona_is_verbalised_without_its_preferences(tmp_path: Path) -> None:
+    persona = only(personamem(tmp_path, personamem_row()))
+    assert "SECRET" not in persona.description
+    assert persona.description == (
+        "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race: White. Work: title: Ferry pilot; "
+        "years: 20. Degree: Master mariner. Location: city: Bergen; country: Norway. Personality: traits: calm; "
+        "hobbies interests: choir, knots. Speaking style: tone: dry; pacing: slow."
+    )
+    assert (persona.name, persona.age, persona.sex, persona.race_ethnicity) == ("Ole Berg", 52, "Male", "White")
+    assert (persona.occupation, persona.education_level) == ("Ferry pilot", "Master mariner")
+    assert (persona.city, persona.state, persona.country) == ("Bergen", None, "Norway")
+    assert persona.hobbies == ("choir", "knots")
+    assert persona.speaking_style == "tone: dry; pacing: slow"
+
+
+@pytest.mark.parametrize("key", ["speaking_style", "speaking_style_with_chatbot", "speaking_style_to_chatbot"])
+def test_each_spelling_of_the_speaking_style_is_found(tmp_path: Path, key: str) -> None:
+    persona = {"name": "X", key: "terse"}
+    assert only(personamem(tmp_path, personamem_row(expanded_persona=persona))).speaking_style == "terse"
+
+
+@pytest.mark.parametrize("key", ["race", "race_ethnicity"])
+def test_each_spelling_of_race_is_found(tmp_path: Path, key: str) -> None:
+    assert only(personamem(tmp_path, personamem_row(expanded_persona={key: "Igbo"}))).race_ethnicity == "Igbo"
+
+
+@pytest.mark.parametrize("key", ["hobbies", "hobbies_interests", "hobbies_and_interests", "personality"])
+def test_each_spelling_of_hobbies_is_found(tmp_path: Path, key: str) -> None:
+    value: Any = {"hobbies": ["chess"]} if key == "personality" else ["chess"]
+    assert only(personamem(tmp_path, personamem_row(expanded_persona={key: value}))).hobbies == ("chess",)
+
+
+@pytest.mark.parametrize("key", ["occupation", "career", "work"])
+@pytest.mark.parametrize("value", ["Baker", {"job_title": "Baker", "years": 3}, {"trade": "Baker"}])
+def test_each_spelling_of_the_occupation_is_found_and_a_spouses_is_not(tmp_path: Path, key: str, value: Any) -> None:
+    persona = {"spouse": {"occupation": "Pilot"}, key: value}
+    found = only(personamem(tmp_path, personamem_row(expanded_persona=persona)))
+    assert (found.occupation, found.occupation_group) == ("Baker", "production")
+
+
+@pytest.mark.parametrize("short", ["A pilot", "{'persona': 'A pilot'}", {"persona": "A pilot"}])
+def test_a_short_persona_of_the_row_opens_the_description_where_the_object_has_none(tmp_path: Path, short: Any) -> None:
+    row = personamem_row(short_persona=short, expanded_persona={"name": "X"})
+    assert only(personamem(tmp_path, row)).description == "A pilot. Name: X."
+
+
+def test_rows_of_one_persona_make_one_persona_with_all_their_topics(tmp_path: Path) -> None:
+    rows = [
+        personamem_row(topic_preference="Food", total_tokens_in_chat_history_128k=10),
+        personamem_row(topic_preference="Travel", total_tokens_in_chat_history_128k=90),
+        personamem_row(topic_preference="Travel"),
+        personamem_row(topic_preference="Art", total_tokens_in_chat_history_128k=5),
+        personamem_row(persona_id=8, total_tokens_in_chat_history_128k=500),
+    ]
+    reading = personamem(tmp_path, *rows)
+    first, second = reading.personas
+    assert first.topic_tags == ("Travel", "Art", "Food")  # ties by name
+    assert (first.interaction_length_bucket, second.interaction_length_bucket) == ("medium", "short")  # 1000 and 500
+    assert reading.n_in == 5 and dict(reading.filtered) == {"further_row": 3}
+
+
+def test_another_persona_under_the_same_id_is_rejected(tmp_path: Path) -> None:
+    reading = personamem(tmp_path, personamem_row(), personamem_row(expanded_persona={"name": "Somebody else"}))
+    assert len(reading.personas) == 1
+    assert [(reject.kind, reject.row_key) for reject in reading.rejects] == [("schema", "rows.jsonl:2")]
+
+
+@pytest.mark.parametrize("expanded", ["{", "[]", "{}", None, 7, "__import__('os')", {"stereotypical_preferences": "x"}])
+def test_an_expanded_persona_that_is_no_object_with_facts_rejects_the_row(tmp_path: Path, expanded: Any) -> None:
+    reading = personamem(tmp_path, personamem_row(persona_id=1, short_persona=None, expanded_persona=expanded))
+    assert [reject.kind for reject in reading.rejects] == ["schema"] and not reading.personas
+
+
+def test_a_later_good_row_makes_up_for_a_bad_one_of_the_same_persona(tmp_path: Path) -> None:
+    reading = personamem(tmp_path, personamem_row(expanded_persona="{"), personamem_row())
+    assert len(reading.personas) == 1 and len(reading.rejects) == 1
+
+
+def mapped(tmp_path: Path, row: dict[str, Any], mapping: dict[str, str]) -> Reading:
+    path = write_jsonl(tmp_path / "rows.jsonl", [row])
+    return read_mapped(PersonaSource(pool="own", reader="mapped", path=str(path), mapping=mapping))
+
+
+def test_mapped_columns_become_ours(tmp_path: Path) -> None:
+    row = {"id": 5, "text": "钓鱼的老人", "years": "70", "job": "Registered nurse", "likes": "fishing"}
+    mapping = {"source_key": "id", "description": "text", "age": "years", "occupation": "job", "hobbies": "likes"}
+    persona = only(mapped(tmp_path, row, mapping))
+    assert (persona.source_key, persona.language, persona.age) == ("5", "zh", 70)
+    assert (persona.occupation_group, persona.hobbies) == ("healthcare_practitioners", ("fishing",))
+
+
+def test_a_mapping_of_unknown_columns_or_without_a_description_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found 'descripton'"):
+        mapped(tmp_path, {"t": "x"}, {"descripton": "t"})
+    with pytest.raises(ConfigError, match="'description' is not mapped"):
+        mapped(tmp_path, {"t": "x"}, {"name": "t"})
+
+
+def test_a_mapped_column_that_the_file_lacks_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="lacks the column 'bio'; found the columns text"):
+        mapped(tmp_path, {"text": "x"}, {"description": "bio"})
+
+
+@pytest.mark.parametrize(
+    ("occupation", "group"),
+    [
+        ("registered_nurse", "healthcare_practitioners"),
+        ("Registered nurses", "healthcare_practitioners"),
+        ("office_administrative_support", "office_administrative_support"),
+        ("financial_manager", "management"),
+        ("first_line_supervisor_of_retail_sales_workers", "sales"),
+        ("not_in_workforce", "not_in_workforce"),
+        ("retired", "not_in_workforce"),
+        ("customer_service_representative", "office_administrative_support"),
+        ("janitor_or_building_cleaner", "building_grounds_maintenance"),
+        ("lighthouse_keeper", "other"),
+        ("  ", None),
+        (None, None),
+    ],
+)
+def test_occupations_fall_into_their_major_group(occupation: str | None, group: str | None) -> None:
+    assert occupation_mapping().group_of(occupation) == group
+
+
+def test_the_mapping_knows_the_23_major_groups_and_one_for_no_occupation() -> None:
+    assert len(occupation_mapping().groups - {"not_in_workforce"}) == 23
+
+
+def test_a_mapping_file_with_an_unknown_group_or_a_repeated_occupation_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("description: d\ngroups: {x: X}\nexact: {y: [a]}\nrules: []\n")
+    with pytest.raises(ConfigError, match=r"\['y'\] are not among its groups"):
+        occupation_mapping(path)
+    path = tmp_path / "b.yaml"
+    path.write_text("description: d\ngroups: {x: X, y: Y}\nexact: {x: [a], y: [A]}\nrules: []\n")
+    with pytest.raises(ConfigError, match=r"\['a'\] are listed more than once"):
+        occupation_mapping(path)
+
+
+def test_real_nemotron_rows_of_both_kinds_are_read(real_rows: Path) -> None:
+    public = read_nemotron(
+        PersonaSource(pool="p", reader="nemotron", path=str(real_rows / "nemotron_personas_v1_row.json"))
+    )
+    assert only(public).description.startswith(
+        "A 72-year-old man, widowed, education: high school, not in the workforce"
+    )
+    extended = read_nemotron(
+        PersonaSource(pool="p", reader="nemotron", path=str(real_rows / "nemotron_ngc_extended.jsonl"))
+    )
+    assert [persona.occupation_group for persona in extended.personas] == [
+        "healthcare_support",
+        "education_library",
+        "office_administrative_support",
+    ]
+    assert extended.personas[0].name == "Inez A Newman"
+
+
+def test_real_personamem_personas_are_read_whatever_their_keys(real_rows: Path) -> None:
+    path = real_rows / "personamem_v2_personas.jsonl"
+    reading = read_personamem(PersonaSource(pool="p", reader="personamem", path=str(path)))
+    assert not reading.rejects
+    assert [persona.occupation for persona in reading.personas] == [
+        "STEM Education Program Designer",
+        "Municipal Council Member for Economic Development",
+        "Squadron Leader",
+        "Senior Counter-Terrorism Intelligence Officer",
+        "High School Social Studies Teacher",
+    ]
+    for persona in reading.personas:
+        assert persona.speaking_style and persona.hobbies and persona.race_ethnicity and persona.age
+
+
+def test_the_real_query_row_has_its_topic(real_rows: Path) -> None:
+    path = real_rows / "personamem_v2_row521.json"
+    persona = only(read_personamem(PersonaSource(pool="p", reader="personamem", path=str(path))))
+    assert (persona.source_key, persona.topic_tags) == ("521", ("Health",))

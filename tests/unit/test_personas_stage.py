@@ -1,0 +1,194 @@
+"""The personas stage on the bundled sample: what was planted is found, and every row is accounted for."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.foundation.encoder import Encoder
+from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.ids import content_id
+from tasks.foundation.stage import Prepared
+from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.weights import missing
+from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs
+from tasks.personas.prompts import DESIGN, design_inputs
+from tasks.personas.task import STAGE
+from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext
+
+PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
+SKETCH = {
+    "name": "Ada",
+    "background": "Grew up by the sea. Left it once.",
+    "hobby": "swimming",
+    "education": "evening school",
+    "occupation": "welder",
+    "culture": "coastal",
+    "relationship": "a brother",
+    "speaking_style": "short sentences",
+}
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[FakeContext, Prepared]:
+    context = FakeContext(STAGE)
+    prepared = STAGE.prepare(context)
+    context.add(prepared.rows)
+    return context, prepared
+
+
+def test_every_source_row_ends_once_and_the_pool_is_what_is_produced(run: tuple[FakeContext, Prepared]) -> None:
+    context, prepared = run
+    accounting = prepared.accounting
+    accounting.check("personas")
+    assert accounting.n_in == PLANTED["nemotron"]["lines"] + PLANTED["personamem"]["lines"]
+    assert accounting.n_produced == len(prepared.rows["persona_pool"]) == 2 * context.settings.personas.pool_size
+    assert accounting.filtered["where"] == len(PLANTED["nemotron"]["filtered_lines"])
+
+
+def test_the_planted_bad_lines_and_no_others_are_rejected(run: tuple[FakeContext, Prepared]) -> None:
+    _, prepared = run
+    expected = {
+        f"{PLANTED[name]['file']}:{bad['line']}"
+        for name in ("nemotron", "personamem")
+        for bad in PLANTED[name]["bad_lines"]
+    }
+    assert {reject.row_key for reject in prepared.rows["rejects"]} == expected  # type: ignore[attr-defined]
+
+
+def test_every_good_persona_is_a_candidate(run: tuple[FakeContext, Prepared]) -> None:
+    _, prepared = run
+    pools = Counter(row.pool for row in prepared.rows["persona_candidates"])  # type: ignore[attr-defined]
+    assert pools == {
+        "nemotron_usa": PLANTED["nemotron"]["good_personas_before_deduplication"],
+        "personamem_v2": PLANTED["personamem"]["good_personas"],
+    }
+
+
+def test_rows_fit_their_tables_and_are_the_same_every_time(run: tuple[FakeContext, Prepared]) -> None:
+    context, prepared = run
+    again = STAGE.prepare(FakeContext(STAGE))
+    assert again.rows == prepared.rows and again.items == prepared.items
+    for table in STAGE.prepared:
+        assert context.made(table).height == len(prepared.rows[table])
+
+
+def test_ranks_count_through_each_pool_and_strata_keep_to_their_quota(run: tuple[FakeContext, Prepared]) -> None:
+    context, _ = run
+    pool = context.made("persona_pool")
+    for (_,), rows in pool.group_by("pool"):
+        assert rows["rank"].sort().to_list() == list(range(rows.height))
+        drawn = Counter(rows["stratum"].to_list())
+        assert all(drawn[row["stratum"]] == row["quota"] for row in rows.to_dicts())
+
+
+@pytest.mark.live
+def test_the_planted_duplicates_and_no_others_are_dropped() -> None:
+    if missing("all-minilm-l6-v2"):
+        pytest.skip("the encoder's weights are not on this machine")
+    context = FakeContext(STAGE, encoder=Encoder("all-minilm-l6-v2"))
+    dropped = STAGE.prepare(context).rows["duplicates"]
+    expected = set()
+    for pool, name in (("nemotron_usa", "nemotron"), ("personamem_v2", "personamem")):
+        for pair in PLANTED[name]["near_duplicates"] + PLANTED[name]["exact_duplicates"]:
+            expected.add(frozenset(content_id("persona", pool, str(key)) for key in pair))
+    assert {frozenset((row.row_id, row.duplicate_of)) for row in dropped} == expected  # type: ignore[attr-defined]
+    assert Counter(row.method for row in dropped) == {"embedding": 22, "exact": 2}  # type: ignore[attr-defined]
+
+
+async def test_a_character_has_what_was_drawn_and_what_the_designer_wrote(run: tuple[FakeContext, Prepared]) -> None:
+    context, prepared = run
+    assert STAGE.briefs is not None and STAGE.work is not None
+    briefs = STAGE.briefs(context, prepared.items[-2:])
+    assert list(briefs) and set(briefs) == set(prepared.items[-2:])
+    brief = briefs[prepared.items[-1]]
+    ask = FakeAsker(SKETCH)
+    (character,) = (await STAGE.work(context, brief, ask))["characters"]
+    plain = character.model_dump()
+    assert plain["character_id"] == prepared.items[-1] and plain["name"] == "Ada"
+    assert plain["persona_id"] == brief.persona_id and plain["language"] == "zh"
+    assert ask.asked[0]["purpose"] == "design" and ask.asked[0]["alias"] == context.settings.personas.designer
+
+
+def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[FakeContext, Prepared]) -> None:
+    context, prepared = run
+    languages = Counter(context.made("character_briefs")["language"].to_list())
+    assert languages == {"en": context.settings.personas.characters.en, "zh": context.settings.personas.characters.zh}
+    assert len(set(prepared.items)) == len(prepared.items)
+
+
+POOLS = {"a": [(f"a{i}", f"Persona a{i}.") for i in range(5)], "b": [(f"b{i}", f"Persona b{i}.") for i in range(5)]}
+
+
+@given(st.integers(0, 2**40), st.integers(1, 30))
+def test_briefs_keep_to_the_attribute_pool_and_to_their_age_band(seed: int, count: int) -> None:
+    bands = {label.name: label for label in taxonomy("age_band").labels}
+    groups = {label.name: label.group for label in taxonomy("attributes").labels}
+    for brief in draw_briefs("zh", count, POOLS, seed):
+        band = bands[brief.age_band]
+        assert (band.low or 0) <= brief.age <= (band.high or 0)
+        assert {groups[name] for name in brief.moral_values} == {"moral_value"} and len(brief.moral_values) in (1, 2)
+        assert {groups[name] for name in brief.personal_values} == {"personal_value"}
+        assert len(set(brief.personal_values)) == 2
+        assert groups[brief.decision_style] == "decision_style" and groups[brief.social_skill] == "social_skill"
+
+
+def test_asking_for_more_characters_changes_none_of_the_first() -> None:
+    assert draw_briefs("en", 20, POOLS, 1)[:7] == draw_briefs("en", 7, POOLS, 1)
+
+
+def test_pools_take_turns_and_the_languages_start_with_different_personas() -> None:
+    english = [brief.persona_id for brief in draw_briefs("en", 4, POOLS, 1)]
+    chinese = [brief.persona_id for brief in draw_briefs("zh", 4, POOLS, 1)]
+    assert english == ["a0", "b0", "a2", "b2"]
+    assert chinese == ["b1", "a1", "b3", "a3"]
+
+
+def test_without_a_persona_no_character_is_drawn() -> None:
+    assert draw_briefs("en", 4, {"a": []}, 1) == []
+
+
+def test_the_band_weights_are_of_bands_that_exist() -> None:
+    assert set(BAND_WEIGHTS) == set(taxonomy("age_band").names)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [
+        ("short", 10, "short"),
+        ("One. Two. Three.", 11, "One. Two."),
+        ("他来了。他走了。", 5, "他来了。"),
+        ("no end here", 6, "no"),
+    ],
+)
+def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, expected: str) -> None:
+    assert beginning(text, most) == expected
+
+
+def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:
+    briefs = draw_briefs("zh", 5, POOLS, 1)
+    systems = {DESIGN.render("zh", design_inputs(brief))[0] for brief in briefs}
+    assert len(systems) == 1
+
+
+def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    context = FakeContext(STAGE, "personas.pool_size=1000")
+    with caplog.at_level("WARNING"):
+        prepared = STAGE.prepare(context)
+    assert "personas.pool_size" in caplog.text
+    prepared.accounting.check("personas")
+    assert "not_sampled" not in prepared.accounting.filtered
+
+
+def test_settings_that_cannot_work_stop_before_anything_is_read(tmp_path: Path) -> None:
+    source = "{pool: p, reader: nemotron, path: configs/sample/nemotron_personas.jsonl}"
+    with pytest.raises(ConfigError, match="expected each pool once, found p"):
+        STAGE.check(FakeContext(STAGE, f"personas.sources=[{source}, {source}]"))
+    with pytest.raises(SourceError, match="does not exist"):
+        STAGE.check(FakeContext(STAGE, f"personas.sources=[{{pool: p, reader: nemotron, path: {tmp_path}/x.jsonl}}]"))

@@ -1,0 +1,237 @@
+"""Source files: rows, bad rows, and every way in which a whole file can be unusable."""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.foundation.errors import SourceError
+from tasks.foundation.settings import Source
+from tasks.foundation.sources import SourceRow, find_files, open_source
+from tasks.foundation.sources.hub import hub_problem
+from tasks.foundation.sources.script import language_of
+from tests.unit.source_stages import write_jsonl
+
+
+def rows_of(path: Path, **how: Any) -> list[SourceRow]:
+    return list(open_source(Source(path=str(path), **how.pop("source", {})), **how))
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
+def test_jsonl_rows_carry_their_line_and_skip_blank_ones(tmp_path: Path, name: str) -> None:
+    path = write_jsonl(tmp_path / name, [{"a": 1}, "!", ["bare", "array"]])
+    rows = rows_of(path)
+    assert [(row.index, row.where, row.value) for row in rows] == [
+        (0, f"{name}:1", {"a": 1}),
+        (1, f"{name}:3", ["bare", "array"]),
+    ]
+
+
+@pytest.mark.parametrize("line", ["{not json", '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000])
+def test_a_line_that_is_not_json_is_a_problem_of_its_row_only(tmp_path: Path, line: str) -> None:
+    first, bad, last = rows_of(write_jsonl(tmp_path / "rows.jsonl", [{"a": 1}, "!" + line, {"a": 2}]))
+    assert (first.value, last.value) == ({"a": 1}, {"a": 2})
+    assert bad.problem is not None and bad.problem.kind == "parse" and bad.where == "rows.jsonl:2"
+    assert len(bad.text or "") <= 200
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\n')
+    assert rows_of(path)[0].value == {"a": 1}
+
+
+def test_line_separators_inside_a_text_do_not_split_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"a": "one\u2028two\u0085"}, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert rows_of(path)[0].value == {"a": "one\u2028two\u0085"}
+
+
+def test_json_files_hold_an_array_of_rows_or_one_row(tmp_path: Path) -> None:
+    (tmp_path / "many.json").write_text('[{"a": 1}, {"a": 2}]')
+    (tmp_path / "one.json").write_text('{"a": 1}')
+    assert [row.value["a"] for row in rows_of(tmp_path / "many.json")] == [1, 2]
+    assert [row.value["a"] for row in rows_of(tmp_path / "one.json")] == [1]
+
+
+def test_csv_rows_have_the_columns_of_the_header_and_short_ones_are_schema_problems(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"two\nlines"\n3\n4,5\n')
+    first, short, last = rows_of(path)
+    assert first.value == {"a": "1", "b": "two\nlines"} and last.value == {"a": "4", "b": "5"}
+    assert short.problem is not None and short.problem.kind == "schema" and short.where == "rows.csv:4"
+
+
+def test_parquet_rows_are_plain_json_values(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"a": [1.5, float("nan")], "b": [["x"], None]}), path)
+    assert [row.value for row in rows_of(path)] == [{"a": 1.5, "b": ["x"]}, {"a": None, "b": None}]
+
+
+def test_the_files_of_a_folder_are_read_by_name_and_numbered_through(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "b.jsonl", [{"a": 3}])
+    write_jsonl(tmp_path / "a.jsonl", [{"a": 1}, {"a": 2}])
+    (tmp_path / "notes.md").write_text("not data")
+    assert [(row.index, row.where, row.value["a"]) for row in rows_of(tmp_path)] == [
+        (0, "a.jsonl:1", 1),
+        (1, "a.jsonl:2", 2),
+        (2, "b.jsonl:1", 3),
+    ]
+
+
+def test_a_limit_takes_the_first_rows(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"a": n} for n in range(10)])
+    assert [row.value["a"] for row in rows_of(path, source={"limit": 3})] == [0, 1, 2]
+
+
+def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' * 200 + b"\xff\n")
+    rows = open_source(Source(path=str(path)))
+    assert [next(rows).value for _ in range(200)] == [{"a": 1}] * 200
+    with pytest.raises(SourceError, match="not UTF-8"):
+        next(rows)
+
+
+def test_an_absent_file_is_told_with_near_names(tmp_path: Path) -> None:
+    (tmp_path / "personas.jsonl").write_text("{}")
+    with pytest.raises(SourceError, match=r"does not exist; did you mean 'personas.jsonl'\?"):
+        rows_of(tmp_path / "persona.jsonl")
+    with pytest.raises(SourceError, match="nor does its folder"):
+        rows_of(tmp_path / "nowhere" / "persona.jsonl")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n  \n"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match="is empty: expected rows"):
+        rows_of(path)
+
+
+def test_a_gzip_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    whole = gzip.compress("".join(f'{{"a": {n}}}\n' for n in range(5000)).encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SourceError, match=r"not a whole gzip file.*fetch it again"):
+        rows_of(path)
+
+
+def test_a_file_that_is_no_gzip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_text('{"a": 1}\n')
+    with pytest.raises(SourceError, match="not a whole gzip file"):
+        rows_of(path)
+
+
+def test_a_parquet_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"a": list(range(1000))}), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(SourceError, match="cannot be read as parquet"):
+        rows_of(path)
+
+
+def test_text_that_is_not_utf8_is_refused_with_the_byte_offset(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + '{"a": "中"}\n'.encode("gb18030"))
+    with pytest.raises(SourceError, match=r"byte 0xd6 at byte offset 16.*iconv"):  # 9 bytes, then 7 of {"a": "
+        rows_of(path)
+
+
+def test_a_json_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+    with pytest.raises(SourceError, match=r"is named \.jsonl"):
+        rows_of(path)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.xlsx"
+    path.write_text("x")
+    with pytest.raises(SourceError, match=r"expected \.jsonl"):
+        find_files(path)
+
+
+def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("x")
+    with pytest.raises(SourceError, match=r"found readme\.txt"):
+        find_files(tmp_path)
+
+
+def test_a_column_that_no_row_has_is_missing_from_the_source(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"uid": 1, "text": "x"}] * 3)
+    with pytest.raises(SourceError, match=r"lacks the column 'uuid'; found the columns uid, text \(did you mean 'uid'"):
+        rows_of(path, required=["uuid"])
+
+
+def test_a_column_that_one_row_lacks_is_a_problem_of_that_row(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"a": 1}, {"b": 1}, 7])
+    good, lacking, number = rows_of(path, required=[("a", "A")])
+    assert good.problem is None
+    assert lacking.problem is not None and lacking.problem.reason == "expected the column 'a' or 'A', found b"
+    assert number.problem is not None and number.problem.kind == "schema"
+
+
+def test_rows_that_a_filter_leaves_out_are_still_counted(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"c": "USA"}, {"c": "Canada"}, {"c": "United States"}])
+    rows = rows_of(path, where={"c": ["USA", "United States"]})
+    assert [row.problem.kind if row.problem else row.value["c"] for row in rows] == ["USA", "filter", "United States"]
+
+
+def test_a_filter_that_selects_nothing_shows_the_values_there_are(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"c": "USA"}, {"c": "USA"}, {"c": "Canada"}])
+    with pytest.raises(SourceError, match=r"selects none of its 3 rows.*'USA' \(2\), 'Canada' \(1\)"):
+        rows_of(path, where={"c": ["United States"]})
+
+
+def test_a_hub_dataset_out_of_reach_is_told_with_the_way_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    source = Source(hub="allenai/soda", revision="abc123")
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1 does not answer.*hf download allenai/soda.*`path: FOLDER`"):
+        list(open_source(source))
+    with pytest.raises(SourceError, match="does not answer"):
+        list(open_source(source, hub_file="train.jsonl.gz"))
+
+
+def test_the_hub_is_not_asked_when_the_user_said_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert hub_problem("http://127.0.0.1:9") == "HF_HUB_OFFLINE is set"
+
+
+@pytest.fixture
+def refusing_server() -> Iterator[str]:
+    class Refusing(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_hub_that_answers_anything_is_in_reach(refusing_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert hub_problem(refusing_server) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("", "en"), ("hello there", "en"), ("你好", "zh"), ("我用iPhone", "zh"), ("I said 你好 to him then", "en")],
+)
+def test_the_script_decides_the_language(text: str, language: str) -> None:
+    assert language_of(text) == language
