@@ -17,10 +17,10 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
-from tasks.foundation.errors import ConfigError, FailureKind, ModelError
+from tasks.foundation.errors import ConfigError, FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.ids import canonical_json, content_id, seed_of
 from tasks.foundation.llm.cache import Entry, ReplyCache
-from tasks.foundation.llm.failures import brief
+from tasks.foundation.llm.failures import brief, redact
 from tasks.foundation.llm.limiter import Limiter
 from tasks.foundation.llm.models import unknown_alias
 from tasks.foundation.llm.pricing import Pricing, pricing_of
@@ -162,6 +162,8 @@ class Engine:
         chain = Chain(content_id("call", request.stage, request.row_key, request.purpose, call.key()), call)
         try:
             value = await self._walk(chain, request)
+        except ModelUnavailable as error:
+            raise ModelUnavailable(f"Model {request.alias!r} cannot be used. {redact(str(error))}") from None
         except ModelError as error:
             outcome = self._failed(chain, request, error)
         else:

@@ -30,6 +30,9 @@ Answerer = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
 LATENCY_ENV = "COLLOQUY_SCRIPTED_LATENCY"
 """Seconds that every scripted call takes; for trying out kills and progress reports."""
 
+DEEPEST = 6
+"""Below this nesting lists are as short and options as empty as their schema allows, so that it ends."""
+
 _WORDS = (  # noqa: SIM905 - easier to read as a text
     "quiet river morning letter harvest lantern bridge garden winter promise window market coffee violin"
     " station mountain kitchen orchard notebook journey doctor teacher sister neighbour engine island"
@@ -168,7 +171,7 @@ def _choice(options: Sequence[Mapping[str, Any]], source: random.Random, depth: 
     """An alternative: seldom null, and null where the nesting would not end."""
     nulls = [option for option in options if option.get("type") == "null"]
     others = [option for option in options if option.get("type") != "null"]
-    if nulls and (not others or depth > 6 or source.random() < 0.1):
+    if nulls and (not others or depth > DEEPEST or source.random() < 0.1):
         return nulls[0]
     return source.choice(others)
 
@@ -184,8 +187,8 @@ def _object(schema: Mapping[str, Any], source: random.Random, definitions: Mappi
 
 def _array(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
     fixed = [_value(part, source, definitions, depth + 1) for part in schema.get("prefixItems", [])]
-    low = schema.get("minItems", 0 if depth > 6 else 1)
-    high = schema.get("maxItems", low if depth > 6 else max(low, 3))
+    low = schema.get("minItems", 0 if depth > DEEPEST else 1)
+    high = low if depth > DEEPEST else schema.get("maxItems", max(low, 3))
     items = schema.get("items", {})
     wanted = source.randint(low, max(low, high)) if "items" in schema else 0
     while len(fixed) < wanted:

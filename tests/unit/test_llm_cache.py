@@ -1,0 +1,182 @@
+"""The reply cache: durable before it answers, shared by processes, honest about a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.foundation.errors import StoreError
+from tasks.foundation.llm import cache as cache_module
+from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.request import RawReply, Usage
+
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+def entry(key: str, text: str = "hello", *, stage: str = "voting", created_at: datetime = NOON) -> Entry:
+    reply = RawReply(text, Usage(10, 4, 6, None), "stop", "model-1", 7, 0.25)
+    return Entry(key, "{}", reply, "run-1", "call-1", stage, "judge", created_at)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[ReplyCache]:
+    cache = ReplyCache(tmp_path / "cache" / "replies.sqlite")
+    yield cache
+    cache.close()
+
+
+async def test_a_reply_comes_back_as_it_was_put(cache: ReplyCache) -> None:
+    await cache.put(entry("k", "naïve \U0001f600 {}"))
+    found = cache.get("k")
+    assert found is not None
+    assert found.reply == RawReply("naïve \U0001f600 {}", Usage(10, 4, 6, None), "stop", "model-1", 7, 0.25)
+    assert (found.run_id, found.request_id, found.created_at) == ("run-1", "call-1", NOON)
+
+
+async def test_an_unknown_key_is_none(cache: ReplyCache) -> None:
+    assert cache.get("nothing") is None
+
+
+async def test_an_empty_reply_is_not_mistaken_for_none(cache: ReplyCache) -> None:
+    await cache.put(entry("k", ""))
+    found = cache.get("k")
+    assert found is not None and found.reply.text == ""
+
+
+async def test_the_first_reply_to_a_call_stays(cache: ReplyCache) -> None:
+    await cache.put(entry("k", "first"))
+    await cache.put(entry("k", "second"))
+    assert cache.get("k").reply.text == "first"  # type: ignore[union-attr]
+
+
+async def test_a_put_returns_only_when_another_connection_can_see_it(cache: ReplyCache) -> None:
+    await asyncio.gather(*(cache.put(entry(f"k{index}")) for index in range(200)))
+    with sqlite3.connect(cache.path) as other:
+        assert other.execute("select count(*) from replies").fetchone() == (200,)
+
+
+async def test_many_waiting_replies_share_few_commits(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    commit = cache_module._commit
+    monkeypatch.setattr(cache_module, "_commit", lambda c, entries: (sizes.append(len(entries)), commit(c, entries)))
+    await asyncio.gather(*(cache.put(entry(f"k{index}")) for index in range(256)))
+    assert sum(sizes) == 256
+    assert max(sizes) == cache_module.BATCH_REPLIES
+
+
+async def test_a_reply_survives_a_caller_that_is_cancelled(cache: ReplyCache) -> None:
+    task = asyncio.create_task(cache.put(entry("k")))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    cache.close()
+    reopened = ReplyCache(cache.path)
+    assert reopened.get("k") is not None
+    reopened.close()
+
+
+async def test_a_full_disk_is_told_to_every_waiter(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(connection: sqlite3.Connection, entries: list[Entry]) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(cache_module, "_commit", full)
+    results = await asyncio.gather(*(cache.put(entry(f"k{index}")) for index in range(100)), return_exceptions=True)
+    assert all(isinstance(result, StoreError) for result in results)
+    assert "disk is full" in str(results[0]) and str(cache.path) in str(results[0])
+
+
+async def test_the_writer_goes_on_after_a_failure(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(cache_module, "_commit", lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("no")))
+        with pytest.raises(StoreError):
+            await cache.put(entry("k"))
+    await cache.put(entry("k"))
+    assert cache.get("k") is not None
+
+
+async def test_a_page_limit_that_is_reached_raises_store_error(cache: ReplyCache, tmp_path: Path) -> None:
+    await cache.put(entry("small"))
+    original = cache._connect
+
+    def limited() -> sqlite3.Connection:
+        connection = original()
+        connection.execute("pragma max_page_count = 1")
+        return connection
+
+    small = ReplyCache(cache.path)
+    small._connect = limited  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="full"):
+        await small.put(entry("big", "x" * 1_000_000))
+    small.close()
+    assert cache.get("small") is not None and cache.get("big") is None
+
+
+def test_a_file_that_is_no_database_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "x.sqlite").write_text("this is not a database, only a text that is long enough" * 30)
+    with pytest.raises(StoreError, match=r"x\.sqlite"):
+        ReplyCache(tmp_path / "x.sqlite")
+
+
+async def test_two_processes_can_fill_one_new_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "shared.sqlite"
+    program = (
+        "import asyncio, sys\n"
+        "from tests.unit.test_llm_cache import entry\n"
+        "from tasks.foundation.llm.cache import ReplyCache\n"
+        "async def main():\n"
+        "    cache = ReplyCache(sys.argv[1])\n"
+        "    for start in range(0, 100, 10):\n"
+        "        await asyncio.gather(*(cache.put(entry(f'{sys.argv[2]}{n}')) for n in range(start, start + 10)))\n"
+        "    cache.close()\n"
+        "asyncio.run(main())\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(path), name], cwd=Path(__file__).parents[2])
+        for name in ("a", "b")
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    cache = ReplyCache(path)
+    assert cache.stats()[0].replies == 200
+    cache.close()
+
+
+async def test_stats_count_replies_and_tokens_by_stage_and_alias(cache: ReplyCache) -> None:
+    await asyncio.gather(cache.put(entry("a")), cache.put(entry("b")), cache.put(entry("c", stage="scenes")))
+    assert [(line.stage, line.replies, line.prompt_tokens, line.completion_tokens) for line in cache.stats()] == [
+        ("scenes", 1, 10, 6),
+        ("voting", 2, 20, 12),
+    ]
+
+
+async def test_prune_deletes_only_what_meets_every_condition(cache: ReplyCache) -> None:
+    old = datetime(2026, 1, 1, tzinfo=UTC)
+    await cache.put(entry("old-voting", created_at=old))
+    await cache.put(entry("new-voting"))
+    await cache.put(entry("old-scenes", stage="scenes", created_at=old))
+    assert cache.prune() == 0
+    assert cache.prune(older_than=datetime(2026, 6, 1, tzinfo=UTC), stage="voting") == 1
+    assert cache.get("old-voting") is None
+    assert cache.get("new-voting") is not None and cache.get("old-scenes") is not None
+
+
+async def test_export_writes_every_reply_once(cache: ReplyCache, tmp_path: Path) -> None:
+    await asyncio.gather(*(cache.put(entry(f"k{index:03}")) for index in range(25)))
+    assert cache.export(tmp_path / "replies.parquet", batch=10) == 25
+    table = pq.read_table(tmp_path / "replies.parquet")
+    assert table.column("key").to_pylist() == [f"k{index:03}" for index in range(25)]
+    assert table.column("reply")[0].as_py() == "hello"
+
+
+async def test_a_closed_cache_refuses_to_write(cache: ReplyCache) -> None:
+    cache.close()
+    with pytest.raises(StoreError, match="closed"):
+        await cache.put(entry("k"))

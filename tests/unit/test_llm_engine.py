@@ -1,0 +1,382 @@
+"""The engine on scripted replies: one request, one outcome, nothing paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from tasks.foundation.errors import ConfigError, FailureKind, ModelUnavailable, StoreError
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.providers.scripted import ScriptedProvider
+from tasks.foundation.llm.request import (
+    CallRecord,
+    Message,
+    ModelSpec,
+    Outcome,
+    Provider,
+    ProviderCall,
+    RawReply,
+    Request,
+    Usage,
+)
+
+JUDGE = ModelSpec("judge", "scripted", "tests.none:here", "a", prices={"input_per_million": 1, "output_per_million": 2})
+MODELS = {
+    "judge": JUDGE,
+    "wordy": replace(JUDGE, alias="wordy", structured="prompt"),
+    "seedless": replace(JUDGE, alias="seedless", supports_seed=False),
+    "priceless": replace(JUDGE, alias="priceless", name="tests.none:there", prices=None),
+}
+GOOD = '{"score": 7}'
+
+
+class Score(BaseModel):
+    score: int = Field(ge=1, le=10)
+
+
+def request(**changes: Any) -> Request:
+    base = Request("voting", "row-1", "judge", "judge", (Message("system", "s"), Message("user", "rate")), Score)
+    return replace(base, **changes)
+
+
+def reply(text: str, finish: str = "stop", prompt: int = 100, completion: int = 10) -> RawReply:
+    return RawReply(text, Usage(prompt, 0, completion, None), finish, "model-x", None, 0.5)
+
+
+def failure(kind: FailureKind, wait: float | None = None) -> ProviderFailure:
+    return ProviderFailure(kind, "no luck", retry_after_seconds=wait)
+
+
+Ask = Callable[..., AsyncIterator[Outcome]]
+
+
+@pytest.fixture
+async def cache(tmp_path: Path) -> AsyncIterator[ReplyCache]:
+    cache = ReplyCache(tmp_path / "replies.sqlite")
+    yield cache
+    cache.close()
+
+
+def engine(cache: ReplyCache, replies: Any, **changes: Any) -> Engine:
+    provider: Provider = replies if hasattr(replies, "call") else ScriptedProvider(replies)
+    settings: dict[str, Any] = {"run_id": "run-1", "retry_base_seconds": 0.0, "providers": {"scripted": provider}}
+    return Engine(MODELS, cache, **(settings | changes))
+
+
+async def test_a_good_reply_is_an_answer_with_its_ledger_row(cache: ReplyCache) -> None:
+    booked: list[CallRecord] = []
+    outcome = await engine(cache, [reply(GOOD)], on_call=booked.append).ask(request(seed=5))
+    assert outcome.error is None and outcome.answer is not None
+    assert outcome.answer.value == Score(score=7)
+    record = outcome.record
+    assert (record.attempts, record.from_cache, record.finish_reason, record.error_kind) == (1, False, "stop", None)
+    assert record.cost_usd == pytest.approx(100 * 1e-6 + 10 * 2e-6)
+    assert record.model_reported == "model-x"
+    assert booked == [record]
+    assert json.loads(outcome.trace.prompt)[-1] == {"role": "user", "content": "rate"}
+    assert outcome.trace.reply == GOOD
+
+
+async def test_a_second_engine_replays_without_a_call(cache: ReplyCache) -> None:
+    first = await engine(cache, [reply(GOOD)]).ask(request())
+    second_engine = engine(cache, [], run_id="run-2")
+    second = await second_engine.ask(request())
+    assert (second_engine.calls_made, second_engine.cached_replies) == (0, 1)
+    assert second.record.from_cache
+    assert second.record == replace(first.record, from_cache=True)
+    assert second.trace == first.trace
+
+
+async def test_a_killed_run_books_what_it_had_paid_when_it_goes_on(cache: ReplyCache) -> None:
+    await engine(cache, [reply(GOOD)]).ask(request())
+    again = await engine(cache, []).ask(request())
+    assert not again.record.from_cache
+    assert again.record.usage.completion_tokens == 10 and again.record.cost_usd is not None
+
+
+async def test_the_same_question_of_another_row_is_not_paid_for_twice(cache: ReplyCache) -> None:
+    one = engine(cache, [reply(GOOD)])
+    first, second = await one.ask(request()), await one.ask(request(row_key="row-2"))
+    assert one.calls_made == 1
+    assert [first.record.from_cache, second.record.from_cache] == [False, True]
+    assert first.record.request_id != second.record.request_id
+
+
+async def test_another_sample_schema_or_alias_of_the_same_kind_is_another_call(cache: ReplyCache) -> None:
+    one = engine(cache, [reply(GOOD), reply(GOOD), reply("hello")])
+    await one.ask(request())
+    await one.ask(request(sample=1))
+    await one.ask(request(reply=None))
+    assert one.calls_made == 3
+
+
+async def test_identical_requests_in_flight_are_sent_once(cache: ReplyCache) -> None:
+    gate = asyncio.Event()
+
+    async def answer(call: ProviderCall) -> str:
+        await gate.wait()
+        return GOOD
+
+    one = engine(cache, answer)
+    asking = [asyncio.create_task(one.ask(request(row_key=f"row-{n}"))) for n in range(5)]
+    await asyncio.sleep(0.01)
+    gate.set()
+    outcomes = await asyncio.gather(*asking)
+    assert one.calls_made == 1
+    assert sorted(outcome.record.from_cache for outcome in outcomes) == [False, True, True, True, True]
+    assert {outcome.answer.value.score for outcome in outcomes if outcome.answer} == {7}
+
+
+async def test_a_cancelled_leader_does_not_take_the_others_with_it(cache: ReplyCache) -> None:
+    gate = asyncio.Event()
+
+    async def answer(call: ProviderCall) -> str:
+        await gate.wait()
+        return GOOD
+
+    one = engine(cache, answer)
+    leader = asyncio.create_task(one.ask(request()))
+    await asyncio.sleep(0)
+    follower = asyncio.create_task(one.ask(request(row_key="row-2")))
+    await asyncio.sleep(0.01)
+    leader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leader
+    gate.set()
+    assert (await follower).answer is not None
+    assert one.calls_made == 1
+
+
+async def test_cancelling_everyone_cancels_the_call(cache: ReplyCache) -> None:
+    cancelled = asyncio.Event()
+
+    async def answer(call: ProviderCall) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return GOOD
+
+    task = asyncio.create_task(engine(cache, answer).ask(request()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(cancelled.wait(), 5)
+
+
+async def test_an_invalid_reply_is_asked_again_with_what_was_wrong(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([reply('{"score": 11}'), reply(GOOD)])
+    outcome = await engine(cache, provider).ask(request())
+    assert outcome.answer is not None and outcome.answer.value.score == 7
+    shown, complaint = provider.calls[1].messages[-2:]
+    assert shown == Message("assistant", '{"score": 11}')
+    assert complaint.role == "user" and "score" in complaint.content and "11" in complaint.content
+    assert outcome.record.attempts == 2
+    assert outcome.record.usage.completion_tokens == 20
+
+
+async def test_a_chain_of_bad_replies_ends_typed_and_replays_without_a_call(cache: ReplyCache) -> None:
+    bad = [reply('{"score": 11}'), reply("what?"), reply('{"score": 7.5}')]
+    outcome = await engine(cache, bad).ask(request())
+    assert outcome.answer is None and outcome.error is not None
+    assert (outcome.error.kind, outcome.error.attempts) == ("invalid", 3)
+    assert outcome.record.error_kind == "invalid"
+    assert outcome.record.usage.prompt_tokens == 300
+    assert outcome.trace.reply == '{"score": 7.5}'
+    replayed = engine(cache, [], run_id="run-2")
+    again = await replayed.ask(request())
+    assert again.error is not None and again.error.kind == "invalid"
+    assert again.record.from_cache and replayed.calls_made == 0
+
+
+async def test_a_chain_half_paid_before_books_only_the_new_half(cache: ReplyCache) -> None:
+    await engine(cache, [reply('{"score": 11}')], max_reasks=0).ask(request())
+    outcome = await engine(cache, [reply(GOOD, prompt=300, completion=1)], run_id="run-2").ask(request())
+    assert not outcome.record.from_cache
+    assert outcome.record.usage == Usage(300, 0, 1, None)
+
+
+async def test_an_empty_reply_is_complained_of_without_an_empty_turn(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([reply(""), reply(GOOD)])
+    outcome = await engine(cache, provider).ask(request())
+    assert outcome.answer is not None
+    assert [message.role for message in provider.calls[1].messages] == ["system", "user"]
+    assert "empty" in provider.calls[1].messages[-1].content
+
+
+async def test_a_cut_off_reply_is_asked_again_once_with_twice_the_tokens(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([reply('{"sco', "length"), reply('{"sco', "length")])
+    outcome = await engine(cache, provider).ask(request(max_tokens=50))
+    assert [call.max_tokens for call in provider.calls] == [50, 100]
+    assert provider.calls[0].messages == provider.calls[1].messages
+    assert outcome.error is not None and outcome.error.kind == "truncated"
+
+
+async def test_a_long_reply_shown_again_is_bounded(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([reply("x" * 100_000), reply(GOOD)])
+    await engine(cache, provider).ask(request())
+    assert sum(len(message.content) for message in provider.calls[1].messages) < 12_000
+
+
+@pytest.mark.parametrize(("finish", "kind"), [("content_filter", "content_filter"), ("refusal", "refused")])
+async def test_a_withheld_reply_fails_at_once_and_its_tokens_are_booked(
+    cache: ReplyCache, finish: str, kind: str
+) -> None:
+    one = engine(cache, [reply("I cannot", finish)])
+    outcome = await one.ask(request())
+    assert outcome.error is not None and outcome.error.kind == kind
+    assert outcome.record.usage.prompt_tokens == 100 and one.calls_made == 1
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "timeout", "connection", "server"])
+async def test_a_passing_failure_is_retried_and_never_cached(cache: ReplyCache, kind: FailureKind) -> None:
+    one = engine(cache, [failure(kind), failure(kind), reply(GOOD)])
+    outcome = await one.ask(request())
+    assert outcome.answer is not None and outcome.record.attempts == 3 and one.calls_made == 3
+    assert sum(line.replies for line in cache.stats()) == 1
+
+
+async def test_a_failure_that_stays_ends_with_its_kind_and_the_next_run_tries_again(cache: ReplyCache) -> None:
+    outcome = await engine(cache, [failure("server")] * 3, retry_attempts=3).ask(request())
+    assert outcome.error is not None
+    assert (outcome.error.kind, outcome.error.attempts, outcome.error.may_pass_later) == ("server", 3, True)
+    record = outcome.record
+    assert (record.attempts, record.error_kind, record.from_cache, record.cost_usd) == (3, "server", False, None)
+    assert (await engine(cache, [reply(GOOD)], run_id="run-2").ask(request())).answer is not None
+
+
+@pytest.mark.parametrize("kind", ["refused", "content_filter", "context_overflow"])
+async def test_a_failure_of_the_request_itself_is_not_retried(cache: ReplyCache, kind: FailureKind) -> None:
+    one = engine(cache, [failure(kind)])
+    outcome = await one.ask(request())
+    assert outcome.error is not None and outcome.error.kind == kind and one.calls_made == 1
+
+
+async def test_retry_after_is_obeyed_by_every_request_to_the_model(cache: ReplyCache) -> None:
+    starts: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    def answer(call: ProviderCall) -> str | Exception:
+        starts.append(loop.time())
+        return failure("rate_limited", 0.2) if len(starts) == 1 else GOOD
+
+    one = engine(cache, answer)
+    first = asyncio.create_task(one.ask(request()))
+    await asyncio.sleep(0.05)
+    outcomes = await asyncio.gather(first, one.ask(request(sample=1)))
+    assert all(outcome.answer for outcome in outcomes)
+    assert min(starts[1:]) - starts[0] >= 0.2
+
+
+async def test_a_pause_of_hours_fails_the_row_for_a_later_run(cache: ReplyCache) -> None:
+    one = engine(cache, [failure("rate_limited", 7200.0)])
+    outcome = await one.ask(request())
+    assert outcome.error is not None and outcome.error.may_pass_later and one.calls_made == 1
+
+
+async def test_an_unavailable_model_stops_the_run(cache: ReplyCache) -> None:
+    with pytest.raises(ModelUnavailable):
+        await engine(cache, [ModelUnavailable("no such model")]).ask(request())
+
+
+async def test_a_fault_in_our_own_code_keeps_its_type(cache: ReplyCache) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await engine(cache, [ZeroDivisionError("bug")]).ask(request())
+
+
+async def test_a_cache_that_cannot_be_written_stops_the_run(
+    cache: ReplyCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(entry: Any) -> None:
+        raise StoreError("disk full")
+
+    monkeypatch.setattr(cache, "put", full)
+    with pytest.raises(StoreError):
+        await engine(cache, [reply(GOOD)]).ask(request())
+
+
+async def test_an_unknown_alias_names_the_nearest(cache: ReplyCache) -> None:
+    with pytest.raises(ConfigError, match="'judge'"):
+        await engine(cache, []).ask(request(alias="jugde"))
+
+
+async def test_no_more_calls_are_in_flight_than_the_model_allows(cache: ReplyCache) -> None:
+    now = most = 0
+
+    async def answer(call: ProviderCall) -> str:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.005)
+        now -= 1
+        return GOOD
+
+    limited = {"judge": replace(JUDGE, max_in_flight=3)}
+    one = Engine(limited, cache, run_id="r", providers={"scripted": ScriptedProvider(answer)})
+    await asyncio.gather(*(one.ask(request(sample=n)) for n in range(20)))
+    assert most == 3
+
+
+async def test_the_schema_is_sent_natively_or_in_words_never_both(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([reply(GOOD), reply(GOOD)])
+    one = engine(cache, provider)
+    await one.ask(request())
+    await one.ask(request(alias="wordy"))
+    native, wordy = provider.calls
+    assert native.schema is not None and native.messages[-1].content == "rate"
+    assert '"maximum":10' in wordy.messages[-1].content
+
+
+async def test_fresh_runs_draw_anew_and_each_salt_replays_its_own(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([reply(GOOD), reply('{"score": 8}')])
+    await engine(cache, provider).ask(request(seed=1))
+    fresh = await engine(cache, provider, fresh_salt=1).ask(request(seed=1))
+    again = await engine(cache, [], fresh_salt=1, run_id="run-2").ask(request(seed=1))
+    assert fresh.answer is not None and fresh.answer.value.score == 8
+    assert again.answer is not None and again.answer.value.score == 8
+    assert provider.calls[0].seed != provider.calls[1].seed
+
+
+async def test_a_seed_is_sent_only_where_it_is_supported(cache: ReplyCache) -> None:
+    provider = ScriptedProvider([GOOD, GOOD])
+    one = engine(cache, provider)
+    supported = await one.ask(request(seed=2**62 + 5))
+    unsupported = await one.ask(request(alias="seedless", seed=5))
+    assert supported.record.seed_sent == provider.calls[0].seed == 5
+    assert unsupported.record.seed_sent is None
+
+
+async def test_an_unknown_price_is_none_and_never_zero(cache: ReplyCache) -> None:
+    outcome = await engine(cache, [reply(GOOD)]).ask(request(alias="priceless"))
+    assert outcome.record.cost_usd is None
+
+
+async def test_lone_surrogates_in_prompt_and_reply_do_no_harm(cache: ReplyCache) -> None:
+    one = engine(cache, [reply("\ud800 hello")])
+    outcome = await one.ask(request(reply=None, messages=(Message("user", "\udfff hi"),)))
+    assert outcome.answer is not None and outcome.answer.value == "� hello"
+    outcome.trace.prompt.encode()
+
+
+async def test_no_key_reaches_an_error_a_log_or_a_record(
+    cache: ReplyCache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    key = "sk-proj-SECRETSECRETSECRET"
+    bad = ProviderFailure("refused", f"Incorrect API key provided: {key}; Authorization: Bearer {key}")
+    outcome = await engine(cache, [bad]).ask(request())
+    assert outcome.error is not None
+    assert "SECRET" not in str(outcome.error) + repr(outcome.record) + repr(outcome.trace) + caplog.text
+    assert outcome.error.__cause__ is None

@@ -1,0 +1,129 @@
+"""configs/models.yaml → specs; keys and weights are reported before anything is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.foundation import weights
+from tasks.foundation.errors import ConfigError, ModelUnavailable
+from tasks.foundation.llm.models import KEYLESS, api_key, check_ready, load_models, parse_models
+from tasks.foundation.llm.pricing import pricing_of
+from tasks.foundation.llm.request import ModelSpec, Usage
+
+ENTRY: dict[str, Any] = {"provider": "openai", "name": "gpt-x", "family": "gpt", "api_key_env": "SOME_KEY"}
+
+
+def one(**changes: Any) -> ModelSpec:
+    return parse_models({"models": {"x": ENTRY | changes}})["x"]
+
+
+def test_the_shipped_file_loads_and_has_the_embedded_and_scripted_families() -> None:
+    models = load_models()
+    families = {spec.alias: spec.family for spec in models.values()}
+    assert {families[name] for name in ("qwen2.5-coder-0.5b", "smollm2-135m", "gemma-3-270m")} == {
+        "qwen",
+        "smollm",
+        "gemma",
+    }
+    assert [families[f"scripted-{letter}"] for letter in "abc"] == ["a", "b", "c"]
+
+
+def test_every_shipped_embedded_alias_names_known_weights() -> None:
+    names = [spec.name for spec in load_models().values() if spec.provider == "embedded"]
+    assert names and set(names) <= set(weights.CATALOGUE)
+
+
+def test_no_two_shipped_aliases_are_the_same_model() -> None:
+    identities = [str(spec.identity()) for spec in load_models().values()]
+    assert len(set(identities)) == len(identities)
+
+
+def test_an_unknown_alias_lists_near_names() -> None:
+    with pytest.raises(ConfigError, match="gpt-4o-mini"):
+        load_models()["gpt4o-mini"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"temprature": 0}, "temprature"),
+        ({"provider": "openia"}, "openia"),
+        ({"family": ""}, "family"),
+        ({"max_in_flight": 0}, "max_in_flight"),
+        ({"api_key_env": "sk-abcdefghijkl"}, "api_key_env"),
+        ({"base_url": "localhost:8000"}, "base_url"),
+        ({"base_url": "http://user:pass@host/v1"}, "api_key_env"),
+        ({"base_url": "http://host/v1?key=abc"}, "api_key_env"),
+        ({"provider": "embedded"}, "api_key_env"),
+        ({"provider": "google", "api_key_env": None}, "api_key_env"),
+        ({"thinking_pair": "nobody"}, "nobody"),
+        ({"prices": {"input_per_million": 1}}, "output_per_million"),
+    ],
+)
+def test_a_wrong_entry_is_refused_with_the_field(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        one(**changes)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml"):
+        load_models(tmp_path / "none.yaml")
+
+
+def test_a_missing_key_is_reported_by_the_name_of_its_variable() -> None:
+    assert "SOME_KEY" in str(check_ready(one(), {}))
+    assert "'x'" in str(check_ready(one(), {"SOME_KEY": "  "}))
+    assert check_ready(one(), {"SOME_KEY": "secret"}) is None
+    with pytest.raises(ModelUnavailable, match="SOME_KEY"):
+        api_key(one(), {})
+
+
+def test_an_endpoint_without_a_key_is_ready() -> None:
+    spec = one(api_key_env=None, base_url="http://localhost:8000/v1/")
+    assert check_ready(spec, {}) is None
+    assert api_key(spec, {}) == KEYLESS
+    assert spec.base_url == "http://localhost:8000/v1"
+
+
+def test_missing_weights_are_reported_with_the_command_that_gets_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(weights.MODELS_DIR_ENV, str(tmp_path))
+    report = check_ready(load_models()["smollm2-135m"], {})
+    assert report is not None and "colloquy models pull smollm2-135m" in report
+
+
+def test_a_scripted_model_that_names_nothing_is_reported() -> None:
+    report = check_ready(one(provider="scripted", name="no.such:thing", api_key_env=None), {})
+    assert report is not None and "no.such:thing" in report
+
+
+def test_limits_and_keys_are_no_part_of_a_models_identity() -> None:
+    assert one().identity() == one(max_in_flight=99, api_key_env="OTHER", timeout_seconds=1).identity()
+    assert one().identity() != one(name="gpt-y").identity()
+    assert one().identity() != one(base_url="http://localhost/v1").identity()
+
+
+def test_given_prices_count_cached_tokens_at_their_own_rate() -> None:
+    spec = one(prices={"input_per_million": 10, "cached_input_per_million": 1, "output_per_million": 100})
+    # 600 fresh x 10 + 400 cached x 1 + 50 x 100 = 11,400 dollars per million calls
+    assert pricing_of(spec)(Usage(1000, 400, 50, 20)) == pytest.approx(0.0114)
+
+
+def test_listed_prices_are_found_by_endpoint_and_model() -> None:
+    # 600 x 2.50 + 400 x 1.25 + 100 x 10 dollars per million tokens
+    assert pricing_of(one(name="gpt-4o-2024-08-06"))(Usage(1000, 400, 100, None)) == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "no-such-model"}, {"name": "gpt-4o", "base_url": "http://localhost:8000/v1"}]
+)
+def test_a_price_nobody_knows_is_none(changes: dict[str, Any]) -> None:
+    assert pricing_of(one(**changes))(Usage(1000, 0, 100, None)) is None
+
+
+def test_usage_that_was_not_reported_has_no_price() -> None:
+    assert pricing_of(one(prices={"input_per_million": 1, "output_per_million": 1}))(Usage()) is None
