@@ -276,6 +276,7 @@ class MetricsSection(StageSection):
     alpha_sweep: list[Alpha]
     panel_rule: Literal["majority", "mean"]
     resamples: Positive
+    mattr_window: Positive
 
 
 class Settings(BaseSettings):

@@ -1,0 +1,45 @@
+"""Rankings compared: Kendall's τ, and which pairs changed places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+SAME = 1e-9
+"""Values closer than this are tied: the difference is one of rounding."""
+
+
+def kendall_tau(one: Mapping[str, float], other: Mapping[str, float]) -> float | None:
+    """τ-b over the names that both have; None for fewer than two, or when either ranks all alike."""
+    from scipy.stats import kendalltau
+
+    names = sorted(one.keys() & other.keys())
+    if len(names) < 2:
+        return None
+    tau = float(kendalltau([one[name] for name in names], [other[name] for name in names]).statistic)
+    return None if math.isnan(tau) else tau
+
+
+def rank_flips(one: Mapping[str, float], other: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Every pair of names strictly ordered one way in `one` and strictly the other way in `other`.
+
+    The first of a pair is ahead in `one`; pairs are sorted. A tie (within 1e-9) on either side is no flip.
+    """
+    flips = []
+    for a, b in combinations(sorted(one.keys() & other.keys()), 2):
+        before, after = one[a] - one[b], other[a] - other[b]
+        if before * after < 0 and min(abs(before), abs(after)) > SAME:
+            flips.append((a, b) if before > 0 else (b, a))
+    return sorted(flips)
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
+    """Spearman's ρ of two series [n]; None for n < 2 and when either is constant."""
+    from scipy.stats import spearmanr
+
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    return float(spearmanr(x, y).statistic)
