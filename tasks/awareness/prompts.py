@@ -1,0 +1,167 @@
+"""The four awareness tasks: inputs, and the replies they are checked against.
+
+A reply has the shape of the task's gold labels (appendix E of DEMO, made valid JSON); only the five traits
+are an object here and pairs there. Lengths are bounded so that a small model comes to an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from tasks.foundation.elements import BigFiveValue, ReplyModel, list_of, names_in, text_of
+from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
+from tasks.foundation.tables.types import Score10
+from tasks.foundation.taxonomies import Label, taxonomy
+
+PHRASE, SENTENCES = 200, 400
+"""Characters that a label in a few words, and one in sentences, may have."""
+
+Phrase = Annotated[str, Field(min_length=1, max_length=PHRASE)]
+Sentences = Annotated[str, Field(min_length=1, max_length=SENTENCES)]
+
+
+class GoalLabels(ReplyModel):
+    goal1: Sentences
+    goal2: Sentences
+    goal_completion: Score10
+    reason: Sentences
+
+
+class GoalReply(ReplyModel):
+    goal: GoalLabels
+
+
+class StanceLabel(ReplyModel):
+    aspect: Phrase
+    viewpoint: Phrase
+
+
+class StrategyLabel(ReplyModel):
+    description: Phrase
+    type: Phrase
+
+
+class UtteranceReply(ReplyModel):
+    person: Phrase
+    content: str = Field(min_length=1, max_length=1200)
+    intent: Phrase
+    sentiment: Literal["Positive", "Negative", "Neutral"]
+    emotion: str = Field(min_length=1, max_length=30)
+    stance: list[StanceLabel] = Field(max_length=5)
+    strategy: StrategyLabel
+
+
+class DialogueInputs(Inputs):
+    dialogue: str
+
+
+class PersonaInputs(DialogueInputs):
+    age_bands: list[str]
+
+
+class SceneInputs(DialogueInputs):
+    familiarity_scale: list[str]
+    talkways: list[str]
+
+
+class UtteranceInputs(DialogueInputs):
+    sentiments: list[str]
+    emotions: list[str]
+    turn: int
+    utterance: str
+
+
+GOAL = Prompt("awareness/goal", inputs=DialogueInputs, reply=GoalReply)
+PERSONA: Prompt[PersonaInputs, BaseModel] = Prompt("awareness/persona", inputs=PersonaInputs)
+SCENE: Prompt[SceneInputs, BaseModel] = Prompt("awareness/scene", inputs=SceneInputs)
+UTTERANCE = Prompt("awareness/utterance", inputs=UtteranceInputs, reply=UtteranceReply)
+
+PROMPTS: dict[AwarenessTask, Prompt[Any, Any]] = {
+    "goal": GOAL,
+    "persona": PERSONA,
+    "scene": SCENE,
+    "utterance": UTTERANCE,
+}
+
+
+@cache
+def reply_of(task: AwarenessTask) -> type[BaseModel]:
+    """The reply model of a task; those of persona and scene take their fixed labels from the taxonomies."""
+    match task:
+        case "goal":
+            return GoalReply
+        case "persona":
+            persona = _model("PersonaLabels", _persona_labels())
+            both = _model("BothPersonas", {"participant1": persona, "participant2": persona})
+            return _model("PersonaReply", {"persona": both})
+        case "scene":
+            return _model("SceneReply", {"scene": _model("SceneLabels", _scene_labels())})
+        case "utterance":
+            return UtteranceReply
+
+
+def _persona_labels() -> dict[str, Any]:
+    return {
+        "name": text_of(80),
+        "gender": Literal["M", "F", "Unknown"],
+        "age": names_in("age_band"),
+        "big_five": BigFiveValue,
+        **dict.fromkeys(("education", "occupation", "culture", "speaking_style", "hobby"), Phrase),
+    }
+
+
+def _scene_labels() -> dict[str, Any]:
+    return {
+        "topic": Phrase,
+        "relationship": Phrase,
+        "familiarity": Score10,
+        "talkway": names_in("talkway"),
+        "workflow": list_of(Phrase, 1, 12),
+        "summary": list_of(Sentences, 2, 2),
+    }
+
+
+def _model(name: str, types: Mapping[str, Any]) -> type[BaseModel]:
+    fields: dict[str, Any] = {field: (type_, ...) for field, type_ in types.items()}
+    return create_model(name, __base__=ReplyModel, **fields)
+
+
+def inputs_of(item: AwarenessItem) -> Inputs:
+    """What a target sees of an item: the dialogue and the label sets, never the gold labels."""
+    match item.task:
+        case "goal":
+            return DialogueInputs(dialogue=item.dialogue_text)
+        case "persona":
+            return PersonaInputs(dialogue=item.dialogue_text, age_bands=_shown("age_band", item.language))
+        case "scene":
+            return SceneInputs(
+                dialogue=item.dialogue_text,
+                familiarity_scale=_shown("familiarity", item.language),
+                talkways=_shown("talkway", item.language),
+            )
+        case "utterance":
+            return UtteranceInputs(
+                dialogue=item.dialogue_text,
+                sentiments=_shown("sentiment", item.language),
+                emotions=_shown("utterance_emotion", item.language),
+                turn=item.turn_index or 0,
+                utterance=item.utterance_text or "",
+            )
+
+
+def _shown(name: str, language: str) -> list[str]:
+    return [_line(name, label, language) for label in taxonomy(name).labels]
+
+
+def _line(name: str, label: Label, language: str) -> str:
+    """One line of a label set: the name to fill in and, where it is not plain, what it means."""
+    if name == "familiarity":
+        return f"{label.name} {label.zh if language == 'zh' else label.definition}"
+    if name == "age_band":
+        return f"{label.shown(language)} {label.low}–{label.high}"
+    return label.shown(language)
