@@ -1,0 +1,87 @@
+"""One turn of one side: what it sees, and the reply that is checked.
+
+The system message is the same for a side's whole talk, so that a local model reads it only once. A side
+sees its own goal and background; the other's goal never, the other's background from familiarity 4 on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from tasks.foundation.elements import ReplyModel
+from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.tables.dialogues import InteractionEpisode
+from tasks.foundation.taxonomies import taxonomy
+
+KNOWS_BACKGROUND = 4
+"""Familiarity from which on a side knows the other's background. Numbers are compared: 10 is not 1."""
+
+UTTERANCE_CHARACTERS = 600
+
+
+class Speech(ReplyModel):
+    """JSON, as in the paper's test case, because a small model then comes to an end."""
+
+    content: str = Field(min_length=1, max_length=UTTERANCE_CHARACTERS)
+
+
+class SpeakInputs(Inputs):
+    name: str
+    background: str
+    goal: str
+    partner: str
+    partner_background: str
+    relationship: str
+    familiarity: int
+    topic: str
+    time: str
+    location: str
+    talkway: str
+    talk: str
+    turn: int
+
+
+SPEAK = Prompt("interaction/speak", inputs=SpeakInputs, reply=Speech)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One participant as the episode sets it up."""
+
+    name: str
+    background: str
+    goal: str
+
+
+def sides_of(episode: InteractionEpisode) -> tuple[Side, Side]:
+    return (
+        Side(episode.speaker1, episode.background1, episode.goal1),
+        Side(episode.speaker2, episode.background2, episode.goal2),
+    )
+
+
+def speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn: int) -> SpeakInputs:
+    """What participant `speaker` (1 or 2) sees before its turn; `talk` is what was said so far."""
+    one, two = sides_of(episode)
+    own, other = (one, two) if speaker == 1 else (two, one)
+    return SpeakInputs(
+        name=own.name,
+        background=own.background,
+        goal=own.goal,
+        partner=other.name,
+        partner_background=other.background if episode.familiarity >= KNOWS_BACKGROUND else "",
+        relationship=episode.relationship,
+        familiarity=episode.familiarity,
+        topic=episode.topic,
+        time=episode.time,
+        location=episode.location,
+        talkway=_talkway(episode.talkway, episode.language),
+        talk=talk,
+        turn=turn,
+    )
+
+
+def _talkway(name: str, language: str) -> str:
+    return next((label.shown(language) for label in taxonomy("talkway").labels if label.name == name), name)

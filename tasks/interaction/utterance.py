@@ -1,0 +1,65 @@
+"""What a side says, taken out of what its model wrote. Pure.
+
+A model may head its lines with a name, go on in the other's name, or mark the end of the talk:
+
+>>> heard("Anna: Fine, see you then. *ENDING*", "Anna", "Ben")
+Heard(text='Fine, see you then.', ends=True)
+>>> heard("I could come by.\\nBen: Good!\\nAnna: Great.", "Anna", "Ben")
+Heard(text='I could come by.', ends=False)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tasks.foundation.errors import ModelError
+from tasks.foundation.llm.reply import clean, without_reasoning
+
+_MARKER = re.compile(r"\*{1,2}ENDING\*{1,2}")
+_LAST_WORD = re.compile(
+    r"(?:\*{1,2}\s*(?:the\s+)?end(?:ing)?\s*\*{1,2}|\*{1,2}结束\*{1,2}|\[(?:ending|结束)\])\W*\Z", re.IGNORECASE
+)
+"""Other spellings count only at the very end: a happy *ending* within a sentence ends nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One utterance on one line (empty: nothing was said), and whether the side ends the talk with it."""
+
+    text: str
+    ends: bool
+
+
+def heard(written: str, speaker: str, other: str) -> Heard:
+    """What `speaker` says: without name prefixes, up to where the model goes on in the name of `other`."""
+    own = _own_lines(written, _headed(speaker), _headed(other))
+    ends = bool(_MARKER.search(own) or _LAST_WORD.search(own))
+    return Heard(" ".join(_LAST_WORD.sub(" ", _MARKER.sub(" ", own)).split()), ends)
+
+
+def _own_lines(written: str, own: re.Pattern[str], others: re.Pattern[str]) -> str:
+    """The lines of the speaker; a first line headed by the other's name is the speaker's, wrongly headed."""
+    kept: list[str] = []
+    for line in written.strip().splitlines():
+        if others.match(line) and any(kept):
+            break
+        kept.append(own.sub("", others.sub("", line, count=1), count=1).strip())
+    return "\n".join(kept)
+
+
+def _headed(name: str) -> re.Pattern[str]:
+    """A line's start such as 'Anna Keller:', '**Anna**：' or '[Anna]:'."""
+    forms = sorted({name, *name.split()[:1]} - {""}, key=lambda form: (-len(form), form))
+    return re.compile(rf"^\W{{0,3}}(?:{'|'.join(map(re.escape, forms))})[\s*\])）】]*[:：][\s*]*", re.IGNORECASE)
+
+
+def words_of(error: ModelError) -> str | None:
+    """What a side said although its reply was not as asked: a refusal, or plain words instead of JSON.
+
+    None where nothing usable came: an empty, filtered, cut-off or broken reply, or a context that is full.
+    """
+    words = without_reasoning(clean(error.text or ""))
+    if error.kind not in ("refused", "unreadable") or "{" in words:
+        return None
+    return words or None
