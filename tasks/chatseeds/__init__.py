@@ -1,0 +1,1 @@
+"""Personas become the starting points of conversations (EYT-Bench section 3.3)."""

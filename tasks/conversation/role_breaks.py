@@ -1,0 +1,85 @@
+"""What a simulated user turn must not be: nothing, the assistant's voice, the assistant's words, a repeat.
+
+Only plain cases are caught. A user may well quote the assistant or say "as an AI, you …".
+
+>>> trouble_in("How can I assist you today?", [], [])
+'role'
+>>> trouble_in("As an AI, you cannot know that.", [], []) is None
+True
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal
+
+Trouble = Literal["empty", "role", "repeat"]
+
+REPEAT_WIDTH = 16
+"""From this width on (wide characters count 2) a turn is not said twice by chance; "Yes, please." may be."""
+
+COPY_WIDTH = 40
+"""From this width on a text that stands within an assistant's answer is taken from there."""
+
+MOSTLY = 0.8
+"""A turn of which an assistant's answer is this much is that answer."""
+
+_OWN_NAME = re.compile(r"\A\s*(?:user|person|用户|此人)\s*[:：]\s*", re.IGNORECASE)
+_OTHERS_NAME = re.compile(r"^\s*(?:assistant|ai|chatbot|助手|人工智能)\s*[:：]", re.IGNORECASE | re.MULTILINE)
+_ASSISTANT_VOICE = re.compile(
+    r"""
+      \bas\ an?\ (?:ai|artificial\ intelligence|(?:large\ )?language\ model|virtual\ assistant)\b
+        (?:\ (?:language\ )?(?:model|assistant))?\ ?,?\ (?:i|my)\b
+    | \bi(?:\ am|'m)\ (?:just\ |only\ )?an?\ (?:ai|(?:large\ )?language\ model|virtual\ assistant)\b
+    | \bhow\ (?:can|may|could)\ i\ (?:help|assist|support)\ you\b
+    | \bi(?:\ am|'m)\ here\ to\ (?:help|assist|support)\ you\b
+    | \bis\ there\ anything\ else\ i\ can\ (?:help|assist|do)\b
+    | \bfeel\ free\ to\ (?:ask|reach\ out)\b[^.!?]*\b(?:any|more|other|further)\ questions\b
+    | 作为(?:一个|一名|一款)?(?:ai|人工智能|(?:大)?语言模型|智能助手)(?:助手|模型)?[,，]?我
+    | 我(?:只)?是(?:一个|一名|一款)?(?:ai|人工智能|(?:大)?语言模型)
+    | 有什么(?:我)?(?:可以|能)(?:帮|协助|为)(?:助)?(?:到)?[您你]
+    | 很高兴(?:能)?为[您你]服务
+    """,
+    re.VERBOSE,
+)
+
+
+def spoken(text: str) -> str:
+    """What is said, without the speaker's own name in front."""
+    return _OWN_NAME.sub("", text, count=1).strip()
+
+
+def trouble_in(text: str, said_by_user: Iterable[str], said_by_assistant: Iterable[str]) -> Trouble | None:
+    """What is wrong with `text` as the next turn of a user; None: nothing that can be seen."""
+    if not any(character.isalnum() or unicodedata.category(character) == "So" for character in text):
+        return "empty"
+    plain = _folded(text)
+    if _OTHERS_NAME.search(text) or _ASSISTANT_VOICE.search(plain) or _copies(plain, said_by_assistant):
+        return "role"
+    if _width(plain) >= REPEAT_WIDTH and plain in map(_folded, said_by_user):
+        return "repeat"
+    return None
+
+
+def _copies(plain: str, answers: Iterable[str]) -> bool:
+    """Whether the folded turn is an earlier answer, a passage of one, or little more than one."""
+    for answer in map(_folded, answers):
+        if plain == answer and _width(plain) >= REPEAT_WIDTH:
+            return True
+        if _width(plain) >= COPY_WIDTH and plain in answer:
+            return True
+        if _width(answer) >= COPY_WIDTH and answer in plain and len(answer) >= MOSTLY * len(plain):
+            return True
+    return False
+
+
+def _folded(text: str) -> str:
+    """NFKC, case folded, straight apostrophes, single spaces, nothing invisible."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    return " ".join("".join(x for x in text if unicodedata.category(x) != "Cf").split())
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

@@ -1,0 +1,75 @@
+"""A finished conversation as the rows of its two tables."""
+
+from __future__ import annotations
+
+from tasks.conversation.brief import Brief
+from tasks.conversation.loop import Talk, Turn
+from tasks.conversation.stopping import STOP_RULE
+from tasks.foundation.ids import content_id
+from tasks.foundation.settings import ConversationSection
+from tasks.foundation.tables.evaluation import Conversation, ConversationTurn
+
+
+def conversation_id(brief: Brief, section: ConversationSection) -> str:
+    """Over seed, target, simulator, sample, what the target is told of the persona, and when it stops."""
+    return content_id(
+        "conversation",
+        brief.seed.chat_seed_id,
+        brief.target,
+        section.simulator,
+        brief.sample,
+        section.persona_to_target,
+        section.max_turns,
+        STOP_RULE,
+    )
+
+
+def conversation_row(brief: Brief, section: ConversationSection, talk: Talk) -> Conversation:
+    """The row of a conversation that has ended."""
+    assert talk.ended is not None
+    last = talk.ended.unanswered
+    return Conversation(
+        conversation_id=conversation_id(brief, section),
+        chat_seed_id=brief.seed.chat_seed_id,
+        pool=brief.seed.pool,
+        target=brief.target,
+        simulator=section.simulator,
+        sample=brief.sample,
+        persona_to_target=section.persona_to_target,
+        t_actual=talk.answered,
+        stop_reason=talk.ended.stop_reason,
+        fault=talk.ended.fault,
+        final_user_text=last.text if last else None,
+        final_progress=last.progress if last else None,
+    )
+
+
+def turn_rows(brief: Brief, section: ConversationSection, talk: Talk) -> list[ConversationTurn]:
+    """One row for every turn that the target was to answer, in order."""
+    found = conversation_id(brief, section)
+    return [_turn_row(found, index, turn) for index, turn in enumerate(talk.turns, start=1)]
+
+
+def _turn_row(found: str, index: int, turn: Turn) -> ConversationTurn:
+    prediction = turn.prediction
+    assert prediction is not None
+    return ConversationTurn(
+        conversation_id=found,
+        turn_index=index,
+        user_text=turn.user.text,
+        gold_explicit=turn.user.gold.explicit,
+        gold_latent=turn.user.gold.latent,
+        gold_emotion=turn.user.gold.emotion,
+        progress=turn.user.progress,
+        predicted_explicit=prediction.explicit,
+        predicted_latent=prediction.latent,
+        predicted_emotion=prediction.emotion,
+        perception_fault=prediction.lost,
+        assistant_text=turn.answer,
+        label_reasks=turn.user.label_reasks,
+        role_breaks=turn.user.role_breaks,
+        drift_latent=None,
+        drift_explicit=None,
+        drift_pair=None,
+        final_intent_cosine=None,
+    )

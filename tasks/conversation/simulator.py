@@ -1,0 +1,108 @@
+"""The simulated user: writes the next user turn, with labels that are the gold of that turn.
+
+It sees the seed (persona, topic, first emotion, final intent) and what both sides have said, never a
+prediction of the target. A turn with a label outside the vocabulary, without words, or in the assistant's
+voice is asked for again, up to `label_reasks` times in all; then it is the simulator's fault. So is a repeat
+of an earlier turn, except that the repeat stands when nothing better comes: people do repeat themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.conversation.brief import Brief
+from tasks.conversation.faults import fault_of_user_turn
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Gold, Progress, canonical, canonical_progress
+from tasks.conversation.loop import Fault, Turn, UserTurn
+from tasks.conversation.prompts import SIMULATE, Exchange, SimulatedTurn, SimulateInputs, label_inputs, simulated_turn
+from tasks.conversation.role_breaks import spoken, trouble_in
+from tasks.conversation.target import exchanges
+from tasks.foundation.errors import ModelError
+from tasks.foundation.settings import ConversationSection
+from tasks.foundation.stage import Asker
+
+Trouble = Literal["labels", "role", "repeat", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """Plays the seed's user."""
+
+    ask: Asker
+    section: ConversationSection
+    brief: Brief
+
+    async def speak(self, turns: Sequence[Turn]) -> UserTurn | Fault:
+        """The next user turn of an answered conversation."""
+        said = exchanges(turns)
+        troubles: list[Trouble] = []
+        repeated: UserTurn | None = None
+        for attempt in range(1, 2 + self.section.label_reasks):
+            try:
+                reply = await self._reply(said, troubles[-1] if troubles else "", attempt)
+            except ModelError as error:
+                return fault_of_user_turn(error)
+            turn, trouble = read_turn(reply, said, troubles)
+            if turn is not None and trouble is None:
+                return turn
+            assert trouble is not None
+            repeated = turn or repeated
+            troubles.append(trouble)
+        return repeated or Fault("simulator", f"no usable user turn in {len(troubles)} attempts: {', '.join(troubles)}")
+
+    async def _reply(self, said: Sequence[Exchange], trouble: Trouble | Literal[""], attempt: int) -> SimulatedTurn:
+        seed = self.brief.seed
+        reply: SimulatedTurn = await self.ask(
+            SIMULATE,
+            SimulateInputs(
+                **label_inputs(seed.language),
+                persona=self.brief.persona,
+                topic=seed.topic or "",
+                initial_emotion=seed.initial_emotion or "",
+                final_intent=seed.final_intent or "",
+                turns=list(said),
+                trouble=trouble,
+                attempt=attempt,
+            ),
+            language=seed.language,
+            alias=self.section.simulator,
+            purpose="simulation",
+            temperature=self.section.simulator_temperature,
+            max_tokens=self.section.max_tokens,
+            reply=simulated_turn(),
+            sample=self.brief.sample,
+        )
+        return reply
+
+
+def read_turn(
+    reply: SimulatedTurn, said: Sequence[Exchange], before: Sequence[Trouble]
+) -> tuple[UserTurn | None, Trouble | None]:
+    """The turn, if it can be used at all, and what is wrong with it. `before` are the troubles of the
+    attempts before this one, which the turn carries as its counts of re-asks."""
+    text = spoken(reply.user_text)
+    trouble: Trouble | None = trouble_in(text, [x.user for x in said], [x.assistant for x in said])
+    if trouble in ("empty", "role"):
+        return None, trouble
+    gold, progress = gold_of(reply), canonical_progress(reply.progress)
+    if gold is None or progress is None:
+        return None, "labels"
+    return _turn(text, gold, progress, before), trouble
+
+
+def gold_of(reply: SimulatedTurn) -> Gold | None:
+    """The three labels; None when any is out of vocabulary."""
+    explicit = canonical(EXPLICIT, reply.explicit_intent)
+    latent = canonical(LATENT, reply.latent_intent)
+    emotion = canonical(EMOTION, reply.emotion)
+    if explicit is None or latent is None or emotion is None:
+        return None
+    return Gold(explicit, latent, emotion)
+
+
+def _turn(text: str, gold: Gold, progress: Progress, before: Sequence[Trouble]) -> UserTurn:
+    counts = Counter(before)
+    return UserTurn(text, gold, progress, label_reasks=counts["labels"], role_breaks=counts["role"] + counts["empty"])
