@@ -66,8 +66,8 @@ class OpenAIProvider:
                     **parameters(call), timeout=call.model.timeout_seconds
                 )
                 body = response.text
-        except (openai.APITimeoutError, TimeoutError, httpx2.TimeoutException):
-            raise ProviderFailure("timeout", f"no reply within {call.model.timeout_seconds:g} s") from None
+        except (openai.APITimeoutError, TimeoutError, httpx2.TimeoutException) as error:
+            raise self._timeout_failure(error, call.model.timeout_seconds) from None
         except openai.APIStatusError as error:
             raise self._status_failure(error) from None
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
@@ -105,6 +105,13 @@ class OpenAIProvider:
             seed_sent=call.seed,
             latency_seconds=latency_seconds,
         )
+
+    def _timeout_failure(self, error: BaseException, seconds: float) -> ProviderFailure:
+        """A refused connection comes out of the aiohttp transport as a timeout, and is none."""
+        cause = error if isinstance(error, httpx2.ConnectTimeout) else error.__cause__
+        if isinstance(cause, httpx2.ConnectTimeout):
+            return ProviderFailure("connection", self._brief(cause))
+        return ProviderFailure("timeout", f"no reply within {seconds:g} s")
 
     def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
         detail = f"{error.code or ''} {error.type or ''} {error.message}"

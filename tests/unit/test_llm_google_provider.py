@@ -1,0 +1,244 @@
+"""The Gemini provider against a local server that speaks the generateContent protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tasks.foundation.errors import ModelError, ModelUnavailable
+from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.providers.google_genai import GoogleProvider
+from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
+
+KEY = "AIzaSySECRETSECRETSECRET"
+
+
+class Stub:
+    """One answer for every request; keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.status = 200
+        self.body: Any = {}
+        self.headers: dict[str, str] = {}
+        self.delay_seconds = 0.0
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.paths.append(request.path)
+        self.bodies.append(await request.json())
+        self.keys.append(request.headers.get("x-goog-api-key"))
+        await asyncio.sleep(self.delay_seconds)
+        text = self.body if isinstance(self.body, str) else json.dumps(self.body)
+        return web.Response(status=self.status, text=text, content_type="application/json", headers=self.headers)
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[Stub]:
+    stub = Stub()
+    app = web.Application()
+    app.router.add_post("/{path:.*}", stub.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    stub.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield stub
+    await runner.cleanup()
+
+
+@pytest.fixture
+def spec(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> ModelSpec:
+    monkeypatch.setenv("STUB_KEY", KEY)
+    return ModelSpec(
+        "stub",
+        "google",
+        "gemini-x",
+        "gemini",
+        base_url=stub.url,
+        api_key_env="STUB_KEY",
+        timeout_seconds=5,
+        extra_body={"generationConfig": {"thinkingConfig": {"thinkingLevel": "high"}}},
+    )
+
+
+def call_of(spec: ModelSpec, **changes: Any) -> ProviderCall:
+    messages = (
+        Message("system", "be careful"),
+        Message("user", "hello"),
+        Message("assistant", "hi"),
+        Message("user", "again"),
+    )
+    return replace(ProviderCall(spec, messages, None, "", 0.0, 50, 11, 0), **changes)
+
+
+def generated(text: str = "hi", finish: str | None = "STOP") -> dict[str, Any]:
+    return {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": text}]},
+                "finishReason": finish,
+            }
+        ],
+        "usageMetadata": {
+            "promptTokenCount": 20,
+            "cachedContentTokenCount": 5,
+            "candidatesTokenCount": 8,
+            "thoughtsTokenCount": 30,
+        },
+        "modelVersion": "gemini-x-001",
+    }
+
+
+async def answer(spec: ModelSpec, **changes: Any) -> RawReply:
+    provider = GoogleProvider(spec)
+    try:
+        return await provider.call(call_of(spec, **changes))
+    finally:
+        await provider.close()
+
+
+async def failure(spec: ModelSpec) -> ModelError | ModelUnavailable:
+    with pytest.raises((ModelError, ModelUnavailable)) as caught:
+        await answer(spec)
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+async def test_a_reply_leaves_out_thoughts_and_counts_them(stub: Stub, spec: ModelSpec) -> None:
+    stub.body = generated()
+    reply = await answer(spec)
+    assert (reply.text, reply.finish_reason, reply.seed_sent) == ("hi", "stop", 11)
+    assert reply.model_reported == "gemini-x-001"
+    assert reply.usage == Usage(20, 5, 38, 30)
+    assert stub.paths == ["/v1beta/models/gemini-x:generateContent"]
+    assert stub.keys == [KEY]
+
+
+async def test_the_request_has_roles_schema_sampling_and_thinking(stub: Stub, spec: ModelSpec) -> None:
+    stub.body = generated("{}")
+    await answer(spec, schema={"type": "object"}, schema_name="X")
+    sent = stub.bodies[0]
+    assert [turn["role"] for turn in sent["contents"]] == ["user", "model", "user"]
+    assert sent["systemInstruction"]["parts"][0]["text"] == "be careful"
+    assert sent["generationConfig"] == {
+        "temperature": 0.0,
+        "maxOutputTokens": 50,
+        "seed": 11,
+        "responseMimeType": "application/json",
+        "responseJsonSchema": {"type": "object"},
+        "thinkingConfig": {"thinkingLevel": "high"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("finish", "expected"),
+    [
+        ("STOP", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("SAFETY", "content_filter"),
+        ("PROHIBITED_CONTENT", "content_filter"),
+        ("OTHER", "stop"),
+        ("A_WORD_OF_NEXT_YEAR", "stop"),
+        (None, "stop"),
+    ],
+)
+async def test_every_finish_reason_is_one_of_ours(
+    stub: Stub, spec: ModelSpec, finish: str | None, expected: str
+) -> None:
+    stub.body = generated("x", finish)
+    assert (await answer(spec)).finish_reason == expected
+
+
+async def test_a_blocked_prompt_is_a_content_filter_with_its_usage(stub: Stub, spec: ModelSpec) -> None:
+    stub.body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 20}}
+    reply = await answer(spec)
+    assert (reply.text, reply.finish_reason, reply.usage.prompt_tokens) == ("", "content_filter", 20)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (429, {"status": "RESOURCE_EXHAUSTED", "message": "quota"}, "rate_limited"),
+        (500, {"status": "INTERNAL", "message": "oops"}, "server"),
+        (503, {"status": "UNAVAILABLE", "message": "overloaded"}, "server"),
+        (504, {"status": "DEADLINE_EXCEEDED", "message": "late"}, "timeout"),
+        (
+            400,
+            {"status": "INVALID_ARGUMENT", "message": "The input token count (9) exceeds the maximum number of tokens"},
+            "context_overflow",
+        ),
+        (400, {"status": "INVALID_ARGUMENT", "message": "bad field"}, "refused"),
+    ],
+)
+async def test_an_error_status_is_one_kind_of_failure(
+    stub: Stub, spec: ModelSpec, status: int, error: dict[str, Any], kind: str
+) -> None:
+    stub.status, stub.body = status, {"error": {"code": status, **error}}
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == kind
+    assert len(stub.bodies) == 1, "the SDK must not retry by itself"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(400, "API_KEY_INVALID"), (401, "x"), (403, "PERMISSION"), (404, "NOT_FOUND")]
+)
+async def test_a_wrong_key_or_model_is_unavailable(stub: Stub, spec: ModelSpec, status: int, reason: str) -> None:
+    error = {"code": status, "message": f"key {KEY} is not valid", "details": [{"reason": reason}]}
+    stub.status, stub.body = status, {"error": error}
+    assert isinstance(await failure(spec), ModelUnavailable)
+
+
+async def test_a_retry_delay_in_the_body_is_carried(stub: Stub, spec: ModelSpec) -> None:
+    stub.status = 429
+    stub.body = {"error": {"code": 429, "message": "slow", "details": [{"retryDelay": "34.5s"}]}}
+    caught = await failure(spec)
+    assert isinstance(caught, ProviderFailure) and caught.retry_after_seconds == 34.5
+
+
+@pytest.mark.parametrize("body", ["", '{"candidates": [', "[]", "{}", '{"candidates": []}'])
+async def test_a_body_that_is_no_answer_is_a_server_failure(stub: Stub, spec: ModelSpec, body: str) -> None:
+    stub.body = body
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == "server"
+
+
+async def test_http_200_with_an_error_in_it_is_the_error(stub: Stub, spec: ModelSpec) -> None:
+    stub.body = {"error": {"code": 429, "message": "slow", "status": "RESOURCE_EXHAUSTED"}}
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == "rate_limited"
+
+
+async def test_a_server_that_hangs_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
+    stub.delay_seconds = 30
+    caught = await failure(replace(spec, timeout_seconds=0.3))
+    assert isinstance(caught, ModelError) and caught.kind == "timeout"
+
+
+async def test_a_dead_server_is_a_connection_failure_and_is_not_tried_twice(
+    spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_sleep(seconds: float) -> None:
+        raise AssertionError("the SDK waits to retry by itself")
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with monkeypatch.context() as patched:
+        patched.setattr("google.genai._api_client.asyncio.sleep", no_sleep)
+        caught = await failure(replace(spec, base_url=f"http://127.0.0.1:{port}"))
+    assert isinstance(caught, ModelError) and caught.kind == "connection"
+
+
+async def test_a_missing_key_is_named_by_its_variable(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STUB_KEY")
+    monkeypatch.setenv("GOOGLE_API_KEY", "another")
+    with pytest.raises(ModelUnavailable, match="STUB_KEY"):
+        GoogleProvider(spec)

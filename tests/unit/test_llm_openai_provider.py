@@ -1,0 +1,358 @@
+"""The OpenAI-compatible provider against a real local server that misbehaves on request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from pydantic import BaseModel
+
+from tasks.foundation.errors import ModelError, ModelUnavailable
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, parameters, usage_of
+from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
+
+KEY = "sk-test-SECRETSECRETSECRET"
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Score(BaseModel):
+    score: int
+
+
+class Stub:
+    """An HTTP server whose answers a test sets; it keeps the bodies it was sent."""
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.answers: list[Handler] = []
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.bodies.append(await request.json())
+        self.keys.append(request.headers.get("Authorization"))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await answer(request)
+
+    def says(self, status: int, body: Any, headers: dict[str, str] | None = None) -> Stub:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            text = body if isinstance(body, str) else json.dumps(body)
+            return web.Response(status=status, text=text, content_type="application/json", headers=headers)
+
+        self.answers.append(answer)
+        return self
+
+    def does(self, answer: Handler) -> Stub:
+        self.answers.append(answer)
+        return self
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[Stub]:
+    stub = Stub()
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", stub.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    stub.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    yield stub
+    await runner.cleanup()
+
+
+@pytest.fixture
+def spec(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> ModelSpec:
+    monkeypatch.setenv("STUB_KEY", KEY)
+    return ModelSpec("stub", "openai", "gpt-x", "gpt", base_url=stub.url, api_key_env="STUB_KEY", timeout_seconds=5)
+
+
+def call_of(spec: ModelSpec, **changes: Any) -> ProviderCall:
+    base = ProviderCall(spec, (Message("user", "hello"),), None, "", 0.3, 50, 11, 0)
+    return replace(base, **changes)
+
+
+def completion(content: Any = "hi", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "model": "gpt-x-2026",
+        "choices": [
+            {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
+        ],
+        "usage": {
+            "prompt_tokens": 20,
+            "completion_tokens": 8,
+            "total_tokens": 28,
+            "prompt_tokens_details": {"cached_tokens": 5},
+            "completion_tokens_details": {"reasoning_tokens": 3},
+        },
+    }
+
+
+async def failure(spec: ModelSpec) -> ModelError | ModelUnavailable:
+    provider = OpenAIProvider(spec)
+    try:
+        with pytest.raises((ModelError, ModelUnavailable)) as caught:
+            await provider.call(call_of(spec))
+    finally:
+        await provider.close()
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+async def answer(spec: ModelSpec, **changes: Any) -> Any:
+    provider = OpenAIProvider(spec)
+    try:
+        return await provider.call(call_of(spec, **changes))
+    finally:
+        await provider.close()
+
+
+async def test_a_reply_carries_text_usage_model_and_seed(stub: Stub, spec: ModelSpec) -> None:
+    stub.says(200, completion())
+    reply = await answer(spec)
+    assert (reply.text, reply.finish_reason, reply.model_reported, reply.seed_sent) == ("hi", "stop", "gpt-x-2026", 11)
+    assert reply.usage == Usage(20, 5, 8, 3)
+    assert stub.keys == [f"Bearer {KEY}"]
+    sent = stub.bodies[0]
+    assert (sent["model"], sent["temperature"], sent["max_tokens"], sent["seed"]) == ("gpt-x", 0.3, 50, 11)
+    assert "response_format" not in sent
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"type": "json_schema", "json_schema": {"name": "My_Reply", "schema": {"type": "object"}}}),
+        (
+            {"strict_schema": True},
+            {"type": "json_schema", "json_schema": {"name": "My_Reply", "schema": {"type": "object"}, "strict": True}},
+        ),
+        ({"structured": "json_object"}, {"type": "json_object"}),
+        ({"structured": "prompt"}, None),
+    ],
+)
+def test_each_way_of_asking_for_json(changes: dict[str, Any], expected: Any) -> None:
+    spec = replace(ModelSpec("x", "openai", "m", "f"), **changes)
+    sent = parameters(call_of(spec, schema={"type": "object"}, schema_name="My.Reply"))
+    assert sent.get("response_format") == expected
+
+
+def test_only_what_the_model_takes_is_sent() -> None:
+    spec = ModelSpec(
+        "x",
+        "openai",
+        "o9",
+        "f",
+        sends_temperature=False,
+        max_tokens_field="max_completion_tokens",
+        extra_body={"reasoning_effort": "high"},
+    )
+    sent = parameters(call_of(spec, seed=None))
+    assert set(sent) == {"model", "messages", "max_completion_tokens", "extra_body"}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (429, {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}, "rate_limited"),
+        (500, {"message": "oops"}, "server"),
+        (503, {"message": "overloaded"}, "server"),
+        (400, {"message": "This model's maximum context length is 8192 tokens", "code": "x"}, "context_overflow"),
+        (400, {"message": "filtered", "code": "content_filter"}, "content_filter"),
+        (400, {"message": "bad temperature"}, "refused"),
+    ],
+)
+async def test_an_error_status_is_one_kind_of_failure(
+    stub: Stub, spec: ModelSpec, status: int, error: dict[str, Any], kind: str
+) -> None:
+    stub.says(status, {"error": error})
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == kind
+    assert len(stub.bodies) == 1, "the SDK must not retry by itself"
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_wrong_key_or_model_is_unavailable_and_the_key_stays_secret(
+    stub: Stub, spec: ModelSpec, status: int
+) -> None:
+    stub.says(status, {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "x"}})
+    assert isinstance(await failure(spec), ModelUnavailable)
+
+
+async def test_retry_after_is_carried(stub: Stub, spec: ModelSpec) -> None:
+    stub.says(429, {"error": {"message": "slow"}}, {"Retry-After": "3"})
+    caught = await failure(spec)
+    assert isinstance(caught, ProviderFailure) and caught.retry_after_seconds == 3.0
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"code": 429, "message": "slow"}, "rate_limited"),
+        ({"code": "rate_limit_exceeded", "message": "slow"}, "rate_limited"),
+        ({"type": "overloaded_error", "message": "busy"}, "server"),
+        ({"code": 502, "message": "upstream"}, "server"),
+        ("upstream broke", "server"),
+    ],
+)
+async def test_http_200_with_an_error_in_it_is_the_error(
+    stub: Stub, spec: ModelSpec, error: Any, kind: str
+) -> None:
+    stub.says(200, {"error": error})
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == kind
+
+
+@pytest.mark.parametrize(
+    "body", ['{"choices": [{"mess', "", "<html>proxy</html>", "[]", "{}", '{"choices": []}', '{"choices": [null]}']
+)
+async def test_a_body_that_is_no_completion_is_a_server_failure(stub: Stub, spec: ModelSpec, body: str) -> None:
+    stub.says(200, body)
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == "server"
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "finish"),
+    [
+        (completion("half", "length"), "half", "length"),
+        (completion("", "content_filter"), "", "content_filter"),
+        (completion(None, "stop", refusal="I cannot"), "I cannot", "refusal"),
+        (completion(None, "stop"), "", "stop"),
+        (completion([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], None), "ab", "stop"),
+        (completion("x", "end_turn"), "x", "stop"),
+    ],
+)
+async def test_every_ending_is_one_of_ours(
+    stub: Stub, spec: ModelSpec, body: dict[str, Any], text: str, finish: str
+) -> None:
+    stub.says(200, body)
+    reply = await answer(spec)
+    assert (reply.text, reply.finish_reason) == (text, finish)
+
+
+async def test_a_server_that_hangs_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
+    async def hang(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    stub.does(hang)
+    caught = await failure(replace(spec, timeout_seconds=0.2))
+    assert isinstance(caught, ModelError) and caught.kind == "timeout"
+
+
+async def test_a_server_that_trickles_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
+    async def trickle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.02)
+
+    stub.does(trickle)
+    caught = await failure(replace(spec, timeout_seconds=0.3))
+    assert isinstance(caught, ModelError) and caught.kind == "timeout"
+
+
+async def test_a_connection_that_breaks_half_way_is_a_connection_failure(stub: Stub, spec: ModelSpec) -> None:
+    async def breaks(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "500", "Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b'{"choices": [')
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    stub.does(breaks)
+    caught = await failure(spec)
+    assert isinstance(caught, ModelError) and caught.kind == "connection"
+
+
+async def test_a_dead_server_is_a_connection_failure(spec: ModelSpec) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    caught = await failure(replace(spec, base_url=f"http://127.0.0.1:{port}/v1"))
+    assert isinstance(caught, ModelError) and caught.kind == "connection"
+
+
+async def test_cancelling_a_call_is_not_swallowed(stub: Stub, spec: ModelSpec) -> None:
+    async def hang(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    stub.does(hang)
+    provider = OpenAIProvider(spec)
+    task = asyncio.create_task(provider.call(call_of(spec)))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await provider.close()
+
+
+async def test_a_missing_key_is_named_by_its_variable(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STUB_KEY")
+    with pytest.raises(ModelUnavailable, match="STUB_KEY"):
+        OpenAIProvider(spec)
+
+
+async def test_the_sdks_own_environment_does_not_redirect_calls(
+    stub: Stub, spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+    stub.says(200, completion())
+    assert (await answer(spec)).text == "hi"
+    assert stub.keys == [f"Bearer {KEY}"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, Usage()),
+        ({"prompt_tokens": 5, "completion_tokens": 3}, Usage(5, None, 3, None)),
+        ({"prompt_tokens": 5, "completion_tokens": 3, "prompt_cache_hit_tokens": 2}, Usage(5, 2, 3, None)),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 3,
+                "total_tokens": 18,
+                "completion_tokens_details": {"reasoning_tokens": 10},
+            },
+            Usage(5, None, 13, 10),
+        ),
+    ],
+)
+def test_usage_is_stored_one_way_whatever_the_vendor_counts(usage: Any, expected: Usage) -> None:
+    assert usage_of(usage) == expected
+
+
+async def test_the_engine_rides_out_a_bad_minute_and_replays_it_for_nothing(
+    stub: Stub, spec: ModelSpec, tmp_path: Path
+) -> None:
+    stub.says(429, {"error": {"message": "slow"}}, {"Retry-After": "0"})
+    stub.says(500, {"error": {"message": "oops"}})
+    stub.says(200, '{"choices": [')
+    stub.says(200, completion("not json"))
+    stub.says(200, completion('{"score": 4}'))
+    cache = ReplyCache(tmp_path / "c.sqlite")
+    request = Request("voting", "row", "judge", "stub", (Message("user", "rate"),), Score)
+    for run_id, calls in (("run-1", 5), ("run-2", 0)):
+        engine = Engine({"stub": spec}, cache, run_id=run_id, retry_base_seconds=0.0)
+        outcome = await engine.ask(request)
+        assert outcome.answer is not None and outcome.answer.value == Score(score=4)
+        assert engine.calls_made == calls
+        await engine.close()
+    cache.close()
