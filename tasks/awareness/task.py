@@ -4,7 +4,8 @@ Reads awareness_items. Writes awareness_predictions. One run a target (`context.
 each item and sample, in the item's language.
 
 A reply that stays unreadable is an answer too: a row with the prediction null and the text in `raw`, which
-the judge gets to see. Only failures that may pass later make the item a reject.
+the judge gets to see. Only failures that may pass later, and requests that the provider turns down without a
+word (a wrong parameter, say), make the item a reject.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
             sample=brief.sample,
         )
     except ModelError as error:
-        if error.may_pass_later:
+        if error.may_pass_later or (error.kind == "refused" and not error.text):
             raise
         prediction, raw = None, error.text or ""
     else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.foundation.errors import ModelError
-from tasks.interaction.utterance import heard, words_of
+from tasks.interaction.utterance import heard, turned_down, words_of
 
 StopReason = Literal["ended", "max_turns", "fault"]
 
@@ -35,7 +35,7 @@ Speak = Callable[[int, tuple[Said, ...]], Awaitable[str]]
 
 
 async def play(names: tuple[str, str], max_turns: int, speak: Speak) -> Played:
-    """The talk. A side's lasting failure ends and keeps it; failures that may pass later are raised.
+    """The talk. A side's lasting failure ends and keeps it; what is no side's fault is raised.
 
     Text beside the end marker is the last utterance and a bare marker is none; a marker before anything
     was said is no talk, and a fault like an empty reply.
@@ -59,6 +59,6 @@ async def _words(speak: Speak, speaker: int, turns: tuple[Said, ...]) -> str | N
     try:
         return await speak(speaker, turns)
     except ModelError as error:
-        if error.may_pass_later:
+        if error.may_pass_later or turned_down(error):
             raise
         return words_of(error)

@@ -6,7 +6,8 @@ one request an utterance: at most `max_turns` for each episode and sample, in th
 In self-play the target plays both sides; with `interaction.partner` it plays participant 1, who opens, and
 the partner participant 2. A side whose reply is empty, broken, filtered or does not fit its context any more,
 after all re-asks, is at fault: the talk stops there and is kept. A failure that may pass later makes the
-episode a reject that the next run plays again from the cache up to where it broke off.
+episode a reject that the next run plays again from the cache up to where it broke off; so no row with fault
+`infra` is written here.
 """
 
 from __future__ import annotations

@@ -54,6 +54,11 @@ def _headed(name: str) -> re.Pattern[str]:
     return re.compile(rf"^\W{{0,3}}(?:{'|'.join(map(re.escape, forms))})[\s*\])）】]*[:：][\s*]*", re.IGNORECASE)
 
 
+def turned_down(error: ModelError) -> bool:
+    """Whether the provider turned the request down without a word: a wrong parameter or account, no side's fault."""
+    return error.kind == "refused" and not error.text
+
+
 def words_of(error: ModelError) -> str | None:
     """What a side said although its reply was not as asked: a refusal, or plain words instead of JSON.
 

@@ -1,0 +1,169 @@
+"""All that is needed to judge one thing, gathered from the tables.
+
+What a judge must not see (labels, later turns, who the target is) does not get this far where it is not
+needed for the row itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tasks.foundation.records import rows_by
+from tasks.foundation.stage import StageContext
+from tasks.foundation.tables.dialogues import AwarenessItem, InteractionEpisode
+from tasks.foundation.tables.evaluation import AwarenessPrediction, Interaction, InteractionTurn
+from tasks.judging.prompts import Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionBrief:
+    item: AwarenessItem
+    prediction: AwarenessPrediction
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionBrief:
+    interaction: Interaction
+    episode: InteractionEpisode
+    turns: tuple[InteractionTurn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBrief:
+    """`conversation` ends with the turn to be judged. `answered` False: the target is at fault in it."""
+
+    conversation_id: str
+    turn_index: int
+    persona: str
+    conversation: tuple[Exchange, ...]
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FinalBrief:
+    """`unanswered`: the last user turn, which the target did not get to answer; empty where there is none."""
+
+    conversation_id: str
+    final_intent: str
+    conversation: tuple[Exchange, ...]
+    unanswered: str
+    target_at_fault: bool
+
+
+Brief = PredictionBrief | InteractionBrief | TurnBrief | FinalBrief
+
+
+def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
+    """The brief of each key."""
+    by_kind: dict[str, list[str]] = {}
+    for key in keys:
+        by_kind.setdefault(key.partition("/")[0], []).append(key)
+    found: dict[str, Brief] = {}
+    found |= _predictions(context, by_kind.get("awareness", ()))
+    found |= _interactions(context, by_kind.get("interaction", ()))
+    found |= _talks(context, by_kind.get("turn", ()), by_kind.get("final", ()))
+    return found
+
+
+def _predictions(context: StageContext, keys: Sequence[str]) -> dict[str, Brief]:
+    if not keys:
+        return {}
+    wanted = {key.split("/")[1] for key in keys}
+    items = rows_by(context.read("awareness_items"), AwarenessItem, "item_id", sorted(wanted))
+    table = context.read("awareness_predictions").filter(pl.col("item_id").is_in(list(wanted)))
+    found: dict[str, Brief] = {}
+    for row in table.select(list(AwarenessPrediction.model_fields)).iter_rows(named=True):
+        key = f"awareness/{row['item_id']}/{row['target']}/{row['sample']}"
+        found[key] = PredictionBrief(items[row["item_id"]], AwarenessPrediction.model_validate(row))
+    return {key: found[key] for key in keys}
+
+
+def _interactions(context: StageContext, keys: Sequence[str]) -> dict[str, Brief]:
+    if not keys:
+        return {}
+    ids = [key.split("/")[1] for key in keys]
+    interactions = rows_by(context.read("interactions"), Interaction, "interaction_id", ids)
+    episode_ids = [interaction.episode_id for interaction in interactions.values()]
+    episodes = rows_by(context.read("interaction_episodes"), InteractionEpisode, "episode_id", episode_ids)
+    turns: dict[str, list[InteractionTurn]] = {}
+    table = context.read("interaction_turns").filter(pl.col("interaction_id").is_in(ids)).sort("turn_index")
+    for row in table.select(list(InteractionTurn.model_fields)).iter_rows(named=True):
+        turns.setdefault(row["interaction_id"], []).append(InteractionTurn.model_validate(row))
+    return {
+        f"interaction/{one}": InteractionBrief(
+            interactions[one], episodes[interactions[one].episode_id], tuple(turns.get(one, ()))
+        )
+        for one in ids
+    }
+
+
+def _talks(context: StageContext, turn_keys: Sequence[str], final_keys: Sequence[str]) -> dict[str, Brief]:
+    if not turn_keys and not final_keys:
+        return {}
+    places = [(key.split("/")[1], int(key.split("/")[2])) for key in turn_keys]
+    finals = [key.split("/")[1] for key in final_keys]
+    talks = _conversations(context, {one for one, _ in places} | set(finals))
+    found: dict[str, Brief] = {}
+    for conversation_id, turn in places:
+        found[f"turn/{conversation_id}/{turn}"] = talks[conversation_id].turn(turn)
+    for conversation_id in finals:
+        found[f"final/{conversation_id}"] = talks[conversation_id].final()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """One conversation as far as a judge may know it. `turns`: index, user text, answer (None: there is none)."""
+
+    conversation_id: str
+    persona: str
+    final_intent: str
+    unanswered: str
+    target_at_fault: bool
+    turns: tuple[tuple[int, str, str | None], ...]
+
+    def turn(self, turn_index: int) -> TurnBrief:
+        so_far = [turn for turn in self.turns if turn[0] <= turn_index]
+        answered = bool((so_far[-1][2] or "").strip())
+        return TurnBrief(self.conversation_id, turn_index, self.persona, _exchanges(so_far), answered)
+
+    def final(self) -> FinalBrief:
+        conversation = _exchanges(self.turns)
+        return FinalBrief(self.conversation_id, self.final_intent, conversation, self.unanswered, self.target_at_fault)
+
+
+def _exchanges(turns: Iterable[tuple[int, str, str | None]]) -> tuple[Exchange, ...]:
+    return tuple(Exchange(user=user, assistant=answer or "") for _, user, answer in turns)
+
+
+def _conversations(context: StageContext, ids: set[str]) -> dict[str, _Talk]:
+    """The conversations of `ids` with persona and final intent; no label is read."""
+    wanted = pl.col("conversation_id").is_in(list(ids))
+    turns: dict[str, list[tuple[int, str, str | None]]] = {}
+    columns = ("conversation_id", "turn_index", "user_text", "assistant_text")
+    said = context.read("conversation_turns").filter(wanted).sort("turn_index").select(columns)
+    for conversation_id, *turn in said.iter_rows():
+        turns.setdefault(conversation_id, []).append((turn[0], turn[1], turn[2]))
+    seeds = context.read("chat_seeds").select("chat_seed_id", "persona_id", "final_intent")
+    personas = context.read("persona_candidates").select("persona_id", "description")
+    rows = (
+        context.read("conversations")
+        .filter(wanted)
+        .select("conversation_id", "chat_seed_id", "final_user_text", "fault")
+        .join(seeds, on="chat_seed_id", how="left")
+        .join(personas, on="persona_id", how="left")
+    )
+    return {
+        row["conversation_id"]: _Talk(
+            row["conversation_id"],
+            row["description"] or "",
+            row["final_intent"] or "",
+            row["final_user_text"] or "",
+            row["fault"] == "target",
+            tuple(turns.get(row["conversation_id"], ())),
+        )
+        for row in rows.iter_rows(named=True)
+    }
