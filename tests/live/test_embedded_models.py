@@ -87,9 +87,7 @@ async def test_a_call_that_takes_too_long_lets_go_of_its_caller() -> None:
     assert caught.value.kind == "timeout"
 
 
-async def test_missing_weights_name_the_command_that_gets_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_weights_name_the_command_that_gets_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(weights.MODELS_DIR_ENV, str(tmp_path))
     with pytest.raises(ModelUnavailable, match="colloquy models pull smollm2-135m"):
         await EmbeddedProvider().call(call("hello"))

@@ -149,6 +149,25 @@ async def test_two_processes_can_fill_one_new_file_at_once(tmp_path: Path) -> No
     cache.close()
 
 
+def test_a_reply_that_was_put_survives_a_kill(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, os, signal, sys\n"
+        "from tests.unit.test_llm_cache import entry\n"
+        "from tasks.foundation.llm.cache import ReplyCache\n"
+        "async def main():\n"
+        "    await ReplyCache(sys.argv[1]).put(entry('k', 'paid for'))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())\n"
+    )
+    path = tmp_path / "killed.sqlite"
+    done = subprocess.run([sys.executable, "-c", program, str(path)], cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == -9
+    cache = ReplyCache(path)
+    found = cache.get("k")
+    assert found is not None and found.reply.text == "paid for"
+    cache.close()
+
+
 async def test_stats_count_replies_and_tokens_by_stage_and_alias(cache: ReplyCache) -> None:
     await asyncio.gather(cache.put(entry("a")), cache.put(entry("b")), cache.put(entry("c", stage="scenes")))
     assert [(line.stage, line.replies, line.prompt_tokens, line.completion_tokens) for line in cache.stats()] == [

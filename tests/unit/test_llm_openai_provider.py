@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -207,9 +208,7 @@ async def test_retry_after_is_carried(stub: Stub, spec: ModelSpec) -> None:
         ("upstream broke", "server"),
     ],
 )
-async def test_http_200_with_an_error_in_it_is_the_error(
-    stub: Stub, spec: ModelSpec, error: Any, kind: str
-) -> None:
+async def test_http_200_with_an_error_in_it_is_the_error(stub: Stub, spec: ModelSpec, error: Any, kind: str) -> None:
     stub.says(200, {"error": error})
     caught = await failure(spec)
     assert isinstance(caught, ModelError) and caught.kind == kind
@@ -316,6 +315,13 @@ async def test_the_sdks_own_environment_does_not_redirect_calls(
     stub.says(200, completion())
     assert (await answer(spec)).text == "hi"
     assert stub.keys == [f"Bearer {KEY}"]
+
+
+async def test_the_sdk_logs_no_key_at_any_level(stub: Stub, spec: ModelSpec, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    stub.says(401, {"error": {"message": "unauthorized"}})
+    await failure(spec)
+    assert caplog.records and "SECRET" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tasks.foundation.llm.limiter import Limiter
 from tasks.foundation.llm.models import unknown_alias
 from tasks.foundation.llm.pricing import Pricing, pricing_of
 from tasks.foundation.llm.providers import provider_for
-from tasks.foundation.llm.reply import BadReply, clean, read, schema_of
+from tasks.foundation.llm.reply import BadReply, clean, encodable, read, schema_of
 from tasks.foundation.llm.request import (
     Answer,
     CallRecord,
@@ -75,6 +75,7 @@ class Chain:
 
     request_id: str
     call: ProviderCall
+    key: str
     links: list[Link] = field(default_factory=list)
     failed_attempts: int = 0
     lengthened: bool = False
@@ -159,7 +160,8 @@ class Engine:
         """
         spec = self._spec(request.alias)
         call = first_call(spec, request, self._fresh_salt)
-        chain = Chain(content_id("call", request.stage, request.row_key, request.purpose, call.key()), call)
+        key = call.key()
+        chain = Chain(content_id("call", request.stage, request.row_key, request.purpose, key), call, key)
         try:
             value = await self._walk(chain, request)
         except ModelUnavailable as error:
@@ -195,12 +197,12 @@ class Engine:
                 following = next_call(chain, link.reply, trouble) if reasks < self._max_reasks else None
                 if following is None:
                     raise ModelError(trouble.kind, trouble.sentence) from None
-                chain.call = following
+                chain.call, chain.key = following, following.key()
                 reasks += 1
 
     async def _obtain(self, chain: Chain, request: Request) -> Link:
         """The reply to the chain's current call: from the cache, from a call under way, or bought."""
-        key = chain.call.key()
+        key = chain.key
         found = self._cache.get(key)
         if found is not None:
             self.counters.cached_replies += 1
@@ -276,7 +278,7 @@ class Engine:
                 limiter.pause(seconds)
             raise
         self.counters.usage = self.counters.usage + reply.usage
-        return replace(reply, text=clean_surrogates(reply.text))
+        return replace(reply, text=encodable(reply.text))
 
     def _wait(self, state: RetryCallState) -> float:
         """Seconds until the next attempt: the provider's wish if it is the longer, else the back-off."""
@@ -355,7 +357,7 @@ class Engine:
 def first_call(spec: ModelSpec, request: Request, fresh_salt: int | None) -> ProviderCall:
     """The physical call that a request starts with; the reply's schema goes to the API or the prompt."""
     schema = schema_of(request.reply) if request.reply is not None else None
-    messages = tuple(Message(part.role, clean_surrogates(part.content)) for part in request.messages)
+    messages = tuple(Message(part.role, encodable(part.content)) for part in request.messages)
     if schema is not None and spec.structured != "json_schema":
         messages = _with_appended(messages, SCHEMA_INSTRUCTION.format(schema=canonical_json(schema)))
     sample, seed = request.sample, request.seed
@@ -407,15 +409,6 @@ def request_json(call: ProviderCall) -> str:
             "sample": call.sample,
         }
     )
-
-
-def clean_surrogates(text: str) -> str:
-    """`text` that any encoder takes: surrogate pairs joined, lone surrogates as U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _with_appended(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:

@@ -86,9 +86,16 @@ def clean(text: str) -> str:
 
     Joiners within the text stay: emoji, Persian and Arabic need them.
     """
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.strip(_EDGE_INVISIBLE + " \t\r\n")
+    return encodable(text).strip(_EDGE_INVISIBLE + " \t\r\n")
+
+
+def encodable(text: str) -> str:
+    """`text` that any encoder takes: surrogate pairs joined, lone surrogates as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def without_reasoning(text: str) -> str:
@@ -212,33 +219,36 @@ def _invented(value: Any, source: str) -> bool:
 
 def _validated(value: Any, model: type[BaseModel]) -> BaseModel:
     """`value` as `model`, strictly; 7.0 passes for an integer because JSON knows one kind of number."""
-    if not _finite(value):
-        raise BadReply("invalid", "NaN and infinities are not allowed; give a number.")
-    value = _without_surrogates(value)
+    text = _json_of(value)
     try:
-        return _strictly(value, model)
+        return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        whole = _whole_numbers(value, error)
+        whole = _whole_numbers(json.loads(text), error)
         if whole is None:
             raise BadReply("invalid", _complaint(error)) from None
     try:
-        return _strictly(whole, model)
+        return model.model_validate_json(json.dumps(whole), strict=True)
     except ValidationError as error:
         raise BadReply("invalid", _complaint(error)) from None
 
 
-def _strictly(value: Any, model: type[BaseModel]) -> BaseModel:
-    return model.model_validate_json(json.dumps(value), strict=True)
+def _json_of(value: Any) -> str:
+    """`value` as JSON that a strict parser takes: no NaN, no lone surrogate."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise BadReply("invalid", "NaN and infinities are not allowed; give a number.") from None
+    return json.dumps(_without_surrogates(value)) if "\\ud" in text else text
 
 
 def _whole_numbers(value: Any, error: ValidationError) -> Any | None:
-    """A copy of `value` with 7.0 → 7 at the places where an int was wanted; None: nothing to change."""
-    copy, changed = json.loads(json.dumps(value)), False
+    """`value` with 7.0 → 7 (in place) where an int was wanted; None: nothing to change."""
+    changed = False
     for problem in error.errors(include_url=False, include_context=False):
         found = problem["input"]
         if problem["type"] == "int_type" and isinstance(found, float) and found.is_integer():
-            changed = _replace(copy, problem["loc"], int(found)) or changed
-    return copy if changed else None
+            changed = _replace(value, problem["loc"], int(found)) or changed
+    return value if changed else None
 
 
 def _replace(value: Any, location: tuple[int | str, ...], number: int) -> bool:
@@ -282,17 +292,9 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, dict):
-        return all(_finite(part) for part in value.values())
-    return all(_finite(part) for part in value) if isinstance(value, list) else True
-
-
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return encodable(value)
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(part) for key, part in value.items()}
     return [_without_surrogates(part) for part in value] if isinstance(value, list) else value

@@ -79,6 +79,7 @@ class GoogleProvider:
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.aio.aclose()
+        self._client.close()
 
     def _reply(self, text: str, call: ProviderCall, latency_seconds: float) -> RawReply:
         try:
