@@ -32,7 +32,7 @@ class Ratings:
         scale: Sequence[float | str] = (),
     ) -> Ratings:
         """From one mapping rater → rating an item; raters without an entry gave none."""
-        levels = tuple(sorted({*scale, *(rating for row in rows for rating in row.values())}))  # type: ignore[type-var]
+        levels = tuple(sorted({*scale, *(rating for row in rows for rating in row.values())}))
         place = {level: code for code, level in enumerate(levels)}
         codes = np.full((len(rows), len(raters)), MISSING)
         for i, row in enumerate(rows):

@@ -1,0 +1,106 @@
+"""Which cells there are: for each breakdown, every combination of its columns' values that occurs.
+
+Columns that a breakdown does not name are null in the row's key: all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.tables.results import Metric
+from tasks.metrics.catalogue import METRICS
+from tasks.metrics.observed import Measure, Observed, measure
+
+Breakdown = tuple[str, ...]
+Key = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of a benchmark: their key columns (None: the unit has no such value) and their clusters."""
+
+    keys: Mapping[str, np.ndarray]
+    cluster_ids: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.cluster_ids)
+
+    @cached_property
+    def clusters(self) -> np.ndarray:
+        """Codes of the clusters [units], in the order of their ids: the same dialogues, the same codes."""
+        codes: np.ndarray = np.unique(self.cluster_ids.astype(str), return_inverse=True)[1]
+        return codes
+
+    def values(self, column: str) -> list[str]:
+        """The values of a key column that occur, sorted."""
+        return sorted({value for value in self.keys[column] if value is not None})
+
+    def where(self, key: Mapping[str, str]) -> np.ndarray:
+        """Mask [units] of those with all the given key values."""
+        mask = np.ones(len(self), dtype=bool)
+        for column, value in key.items():
+            mask &= self.keys[column] == value
+        return mask
+
+    def cells(self, breakdowns: Sequence[Breakdown]) -> Iterator[tuple[dict[str, str], np.ndarray]]:
+        """Key and mask of every cell of the breakdowns, in order; combinations that do not occur are left out."""
+        for breakdown in breakdowns:
+            columns = [self.keys[column] for column in breakdown]
+            combinations = {combination for combination in zip(*columns, strict=True) if None not in combination}
+            for combination in sorted(combinations):
+                key = dict(zip(breakdown, combination, strict=True))
+                yield key, self.where(key)
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Cuts metrics into cells. A cell that holds the same units as another is computed once."""
+
+    units: Units
+    bootstrap: Bootstrap
+    _known: dict[tuple[int, bytes], tuple[Observed, Measure]] = field(default_factory=dict)
+
+    def measure(self, observed: Observed, mask: np.ndarray) -> Measure:
+        """The metric's value over the units of a mask."""
+        name = (id(observed), np.packbits(mask).tobytes())
+        if name not in self._known:
+            places = np.nonzero(mask)[0]
+            found = measure(observed.only(places), self.units.clusters[places], self.bootstrap)
+            self._known[name] = (observed, found)
+        return self._known[name][1]
+
+    def rows(
+        self, benchmark: str, observed: Sequence[Observed], breakdowns: Sequence[Breakdown], judge: str | None = None
+    ) -> Iterator[Metric]:
+        """One row a metric and cell."""
+        for key, mask in self.units.cells(breakdowns):
+            for each in observed:
+                yield metric_row(benchmark, {**key, "judge": judge}, each, self.measure(each, mask))
+
+
+def metric_row(benchmark: str, key: Key, observed: Observed, found: Measure) -> Metric:
+    columns = {name: key.get(name) for name in KEY_COLUMNS}
+    return Metric.model_validate(
+        {
+            "benchmark": benchmark,
+            **columns,
+            "slice": observed.slice_json,
+            "metric": observed.metric,
+            "value": found.value,
+            "n": found.n,
+            "n_unit": found.n_unit,
+            "n_unscored": found.n_unscored,
+            "n_fault": found.n_fault,
+            "ci_low": found.ci_low,
+            "ci_high": found.ci_high,
+            "unit": METRICS[observed.metric].unit,
+        }
+    )
+
+
+KEY_COLUMNS = ("pool", "language", "target", "simulator", "judge", "partner", "goal_type")

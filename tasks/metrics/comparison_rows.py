@@ -1,0 +1,111 @@
+"""Rows of `comparisons`: every target against the best, and every two judges on the same target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tasks.foundation.tables.results import Comparison
+from tasks.metrics.catalogue import METRICS
+from tasks.metrics.cells import Breakdown, Cutter
+from tasks.metrics.compare import Difference, against_best, corrected, paired_difference
+from tasks.metrics.observed import Observed
+
+Benchmark = Literal["demo", "eyt"]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgePair:
+    """Two judges' metrics over the units, each from only those judgements that both gave."""
+
+    judge_a: str
+    judge_b: str
+    metrics_a: Sequence[Observed]
+    metrics_b: Sequence[Observed]
+
+
+def target_comparisons(
+    benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed], groups: Sequence[Breakdown]
+) -> Iterator[Comparison]:
+    """Each metric that has a better end, in each cell of the groups: the best target against every other."""
+    for key, mask in cutter.units.cells(groups):
+        members = members_of(cutter, mask)
+        for each in observed:
+            if METRICS[each.metric].better is None:
+                continue
+            masks = {target: cutter.units.where({"target": target}) & mask for target in members}
+            values = {target: cutter.measure(each, chosen).value for target, chosen in masks.items()}
+            found = against_best(each, values, members, cutter.units.clusters, cutter.bootstrap)
+            if found is None:
+                continue
+            best, differences = found
+            holm = corrected(list(differences.values()))
+            for (other, difference), p_holm in zip(differences.items(), holm, strict=True):
+                yield _row(benchmark, each.metric, key, (best, other), (None, None), difference, p_holm)
+
+
+def judge_comparisons(
+    benchmark: Benchmark, cutter: Cutter, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]
+) -> Iterator[Comparison]:
+    """Each metric that has a better end, for each target: judge a's value less judge b's on the same judgements.
+
+    Holm's correction is over the targets of one metric and cell.
+    """
+    clusters = cutter.units.clusters
+    size = int(clusters.max(initial=-1)) + 1
+    for pair in pairs:
+        for key, mask in cutter.units.cells(groups):
+            members = members_of(cutter, mask)
+            for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
+                if METRICS[a.metric].better is None:
+                    continue
+                differences = {
+                    target: paired_difference(
+                        a.only(units), clusters[units], b.only(units), clusters[units], size, cutter.bootstrap
+                    )
+                    for target, units in members.items()
+                }
+                known = {target: one for target, one in differences.items() if one.difference is not None}
+                for (target, difference), p_holm in zip(known.items(), corrected(list(known.values())), strict=True):
+                    judges = (pair.judge_a, pair.judge_b)
+                    yield _row(benchmark, a.metric, key, (target, target), judges, difference, p_holm)
+
+
+def members_of(cutter: Cutter, mask: np.ndarray) -> dict[str, np.ndarray]:
+    """The places of each target's units within a mask; targets without any are left out."""
+    found = {target: np.nonzero(cutter.units.where({"target": target}) & mask)[0] for target in _targets(cutter)}
+    return {target: places for target, places in found.items() if len(places)}
+
+
+def _targets(cutter: Cutter) -> list[str]:
+    return cutter.units.values("target")
+
+
+def _row(
+    benchmark: Benchmark,
+    metric: str,
+    key: Mapping[str, str],
+    targets: tuple[str, str],
+    judges: tuple[str | None, str | None],
+    found: Difference,
+    p_holm: float | None,
+) -> Comparison:
+    return Comparison(
+        benchmark=benchmark,
+        metric=metric,
+        pool=key.get("pool"),
+        language=key.get("language"),
+        target_a=targets[0],
+        target_b=targets[1],
+        judge_a=judges[0],
+        judge_b=judges[1],
+        difference=found.difference,
+        ci_low=found.ci_low,
+        ci_high=found.ci_high,
+        p=found.p,
+        p_holm=p_holm,
+        n=found.n,
+    )

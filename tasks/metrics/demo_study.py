@@ -1,0 +1,101 @@
+"""What DEMO's targets predicted and played as arrays: one unit an item or episode, target and sample.
+
+Items without a prediction and episodes without an interaction (infrastructure took them, so the stage rejected
+them) stand as void units, so that every lost one is counted beside the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from tasks.metrics.catalogue import AWARENESS_TASKS, INTERACTION_DIMENSIONS
+from tasks.metrics.cells import Units
+from tasks.metrics.demo_scores import CRITERIA, Scores, scores_of, task_columns
+
+Read = Callable[[str], pl.DataFrame]
+VOIDING = ("infra", "partner")
+
+
+@dataclass(frozen=True)
+class Study:
+    """`predictions`: one row an item, target and sample; `interactions`: one an episode, target, partner and
+    sample. In both, `void` marks what a fault (not the target's) took."""
+
+    predictions: pl.DataFrame
+    interactions: pl.DataFrame
+
+    @cached_property
+    def units(self) -> Units:
+        """Predictions, then interactions, clustered by the dialogue they come from."""
+        columns = ("language", "target", "partner", "goal_type")
+        both = pl.concat([self.predictions, self.interactions], how="diagonal")
+        keys = {name: np.array([*both[name].to_list(), None], dtype=object)[:-1] for name in columns}
+        return Units(keys, np.array([*both["dialogue_id"].to_list(), None], dtype=object)[:-1])
+
+    def awareness_numbers(self, scores: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
+        """Numbers [predictions, judges, 2 criteria], NaN where unscored."""
+        return _numbers(self.predictions, scores, ["item_id", "target", "sample"], judges, CRITERIA)
+
+    def interaction_numbers(self, scores: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
+        """Numbers [interactions, judges, 4 dimensions], NaN where unscored."""
+        return _numbers(self.interactions, scores, ["interaction_id"], judges, INTERACTION_DIMENSIONS)
+
+    def scores(self, awareness: np.ndarray, interaction: np.ndarray) -> tuple[Scores, Scores]:
+        """A panel's sums over all units: awareness by task, interaction by dimension."""
+        n, m = len(self.predictions), len(self.interactions)
+        tasks = task_columns(self.predictions["task"].to_list())
+        one = scores_of(awareness, tasks, len(AWARENESS_TASKS), self.predictions["void"].to_numpy())
+        width = len(INTERACTION_DIMENSIONS)
+        other = scores_of(interaction, np.tile(np.arange(width), (m, 1)), width, self.interactions["void"].to_numpy())
+        return _padded(one, 0, m), _padded(other, n, 0)
+
+
+def study_of(read: Read) -> Study:
+    """From the tables of items, predictions, episodes and interactions, in key order."""
+    return Study(_predictions(read), _interactions(read))
+
+
+def _predictions(read: Read) -> pl.DataFrame:
+    items = read("awareness_items").select("item_id", "task", "language", "dialogue_id")
+    made = read("awareness_predictions").select("item_id", "target", "sample")
+    wanted = items.join(made.select("target", "sample").unique(maintain_order=True), how="cross")
+    there = made.with_columns(pl.lit(False).alias("void"))
+    return (
+        wanted.join(there, on=["item_id", "target", "sample"], how="left", maintain_order="left")
+        .with_columns(pl.col("void").fill_null(True), pl.lit(None, dtype=pl.String).alias("partner"))
+        .with_columns(pl.lit(None, dtype=pl.String).alias("goal_type"))
+    )
+
+
+def _interactions(read: Read) -> pl.DataFrame:
+    episodes = read("interaction_episodes").select("episode_id", "language", "dialogue_id", "goal_type")
+    played = read("interactions").select("interaction_id", "episode_id", "target", "partner", "sample", "fault")
+    sides = ["target", "partner", "sample"]
+    wanted = episodes.join(played.select(sides).unique(maintain_order=True), how="cross")
+    joined = wanted.join(played, on=["episode_id", *sides], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("fault").fill_null("infra").is_in(VOIDING).alias("void"))
+
+
+def _numbers(
+    units: pl.DataFrame, scores: pl.DataFrame, key: list[str], judges: Sequence[str], columns: Sequence[str]
+) -> np.ndarray:
+    cube = np.full((len(units), len(judges), len(columns)), np.nan)
+    rows = scores.join(units.select(key).with_row_index("unit"), on=key, how="inner")
+    code = {judge: place for place, judge in enumerate(judges)}
+    codes = np.array([code.get(judge, -1) for judge in rows["judge"]], dtype=int)
+    ours = codes >= 0
+    values = rows.select(pl.col(list(columns)).cast(pl.Float64)).to_numpy()
+    cube[rows["unit"].to_numpy()[ours], codes[ours]] = values[ours]
+    return cube
+
+
+def _padded(scores: Scores, before: int, after: int) -> Scores:
+    """The scores with empty units before and after."""
+    width = ((before, after), (0, 0))
+    parts = (scores.total, scores.count, scores.unscored, scores.fault)
+    return Scores(*(np.pad(part, width) for part in parts))

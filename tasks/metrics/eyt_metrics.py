@@ -1,0 +1,122 @@
+"""Every metric of EYT-Bench over the conversations of a study, before it is cut into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tasks.foundation.settings import MetricsSection
+from tasks.foundation.taxonomies import taxonomy
+from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
+from tasks.metrics.catalogue import LABELS
+from tasks.metrics.completion import completion_metrics, satisfaction
+from tasks.metrics.drift import (
+    Encode,
+    alignments,
+    intent_text,
+    mean_by_conversation,
+    pair_text,
+    turn_drifts,
+    vectors_of,
+)
+from tasks.metrics.eyt_study import Study
+from tasks.metrics.observed import Observed, mean_over_units
+from tasks.metrics.panel import Rule, panel_scores
+from tasks.metrics.simulator_health import health_metrics
+from tasks.metrics.subjective import subjective_metrics, unweighted_by_turn, weighted_by_alpha
+
+TAXONOMY = {"explicit": "explicit_intent", "latent": "latent_intent"}
+
+
+def objective_metrics(study: Study, encode: Encode) -> list[Observed]:
+    """What needs no judge: labels, drift, alignment, length, faults."""
+    nothing = np.zeros(len(study.void), dtype=bool)
+    length = study.conversations["t_actual"].to_numpy().astype(float)
+    found = []
+    for label in LABELS:
+        gold, predicted = study.gold(label), study.predicted(label)
+        found.append(accuracy(f"{label}_accuracy", gold == predicted, study.counted))
+        found.append(label_f1(f"{label}_macro_f1", gold, predicted, study.counted))
+    found.append(unreadable_share(study.unreadable, study.counted))
+    found += trajectory_metrics(study, encode)
+    found.append(mean_over_units("t_actual", length, void=study.void))
+    found.append(mean_over_units("void_share", study.void.astype(float), void=nothing))
+    found.append(mean_over_units("target_fault_share", study.target_fault.astype(float), void=study.void))
+    return found
+
+
+def trajectory_metrics(study: Study, encode: Encode) -> list[Observed]:
+    """The three drifts and the alignment; a prediction lost to infrastructure is no turn of theirs."""
+    gold, predicted = _texts(study.gold), _texts(study.predicted)
+    finals = [study.conversations["final_intent"][int(place)] for place in study.conversation]
+    said = [text for side in (gold, predicted) for texts in side.values() for text in texts]
+    vectors = vectors_of([*said, *finals], encode)
+    found = []
+    for name in gold:
+        drifts = np.where(study.lost, np.nan, turn_drifts(gold[name], predicted[name], vectors))
+        values = mean_by_conversation(drifts, study.conversation, len(study.void))
+        found.append(mean_over_units(f"drift_{name}", values, void=study.void))
+    near = 1 - turn_drifts(finals, predicted["latent"], vectors)
+    told = np.array([text is not None for text in predicted["latent"]], dtype=bool) & ~study.lost
+    told &= np.array([final is not None for final in finals], dtype=bool)
+    series = np.where(told, near, np.nan)
+    values = alignments(study.position, series, study.conversation, len(study.void))
+    return [*found, mean_over_units("alignment", values, void=study.void)]
+
+
+def _texts(side: Callable[[str], np.ndarray]) -> dict[str, list[str | None]]:
+    """The intent texts of one side by kind of drift: latent, explicit and pair."""
+    texts: dict[str, list[str | None]] = {}
+    for label in ("latent", "explicit"):
+        definitions = {one.name: one.definition for one in taxonomy(TAXONOMY[label]).labels}
+        texts[label] = [intent_text(name, definitions) for name in side(label)]
+    texts["pair"] = [pair_text(one, other) for one, other in zip(texts["explicit"], texts["latent"], strict=True)]
+    return texts
+
+
+def judged_metrics(
+    study: Study, turn_scores: np.ndarray, final: np.ndarray, judged: np.ndarray, settings: MetricsSection
+) -> list[Observed]:
+    """What a panel's judgements give: sub-scores [turns, judges, 15], final [conversations, judges, 2] and which
+    conversations [conversations, judges] it has rows of."""
+    scores = panel_scores(turn_scores.swapaxes(1, 2), settings.panel_rule)
+    place = (study.conversation, study.position, study.void)
+    return [
+        *completion_metrics(final[:, :, 0], judged.any(axis=1), study.void),
+        satisfaction(final[:, :, 1], study.void),
+        *subjective_metrics(scores, *place, settings.alpha),
+    ]
+
+
+def sweep_metrics(study: Study, turn_scores: np.ndarray, rule: Rule, alphas: Sequence[float]) -> list[Observed]:
+    """The weighted dimensions under every weight of the sweep."""
+    scores = panel_scores(turn_scores.swapaxes(1, 2), rule)
+    return weighted_by_alpha(scores, study.conversation, study.position, study.void, alphas)
+
+
+def sliced_metrics(study: Study, turn_scores: np.ndarray, rule: Rule) -> list[Observed]:
+    """Accuracy by gold label and by turn; the dimensions by turn, early and late."""
+    found = []
+    for label in LABELS:
+        gold, metric = study.gold(label), f"{label}_accuracy"
+        correct = gold == study.predicted(label)
+        for name in sorted(set(gold)):
+            found.append(accuracy(metric, correct, study.counted, gold == name, {"label": name}))
+        for turn in np.unique(study.position):
+            found.append(accuracy(metric, correct, study.counted, study.position == turn, {"turn": int(turn)}))
+    scores = panel_scores(turn_scores.swapaxes(1, 2), rule)
+    return [*found, *unweighted_by_turn(scores, study.conversation, study.position, study.void)]
+
+
+def simulator_metrics(study: Study, window: int) -> list[Observed]:
+    """Simulator health over the conversations that were held."""
+    conversations = study.conversations
+    return health_metrics(
+        study.heard,
+        stopped_early=(conversations["stop_reason"] == "achieved").to_numpy(),
+        simulator_fault=(conversations["fault"] == "simulator").to_numpy(),
+        void=study.void,
+        missing=~study.present,
+        window=window,
+    )

@@ -1,0 +1,184 @@
+"""The simulated conversations of EYT-Bench as arrays: conversations [C], their turns [N], what judges gave.
+
+A conversation that should be there and is not (infrastructure took it, so the stage rejected it) stands as a
+void one, so that every lost conversation is counted beside the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from tasks.metrics.accuracy import Turns
+from tasks.metrics.catalogue import LABELS, SUB_INDICATORS
+from tasks.metrics.cells import Units
+from tasks.metrics.simulator_health import Heard
+
+Read = Callable[[str], pl.DataFrame]
+
+VOIDING = ("infra", "simulator")
+"""Faults that void a conversation; a target's own stays in every denominator."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """`conversations` has one row a conversation, missing ones last (conversation_id null); `turns` one row a
+    turn in order, with `place`, its conversation's row, and `position`, 1-based within it."""
+
+    conversations: pl.DataFrame
+    turns: pl.DataFrame
+
+    @cached_property
+    def units(self) -> Units:
+        """Conversations by pool, language, target and simulator, clustered by chat seed."""
+        keys = {name: _texts(self.conversations, name) for name in ("pool", "language", "target", "simulator")}
+        return Units(keys, _texts(self.conversations, "chat_seed_id"))
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """Mask [C]: the conversation was held, whatever became of it."""
+        return self.conversations["conversation_id"].is_not_null().to_numpy()
+
+    @cached_property
+    def void(self) -> np.ndarray:
+        """Mask [C]: void by a fault that is not the target's."""
+        return self.conversations["fault"].is_in(VOIDING).to_numpy()
+
+    @cached_property
+    def target_fault(self) -> np.ndarray:
+        return (self.conversations["fault"] == "target").to_numpy()
+
+    @cached_property
+    def conversation(self) -> np.ndarray:
+        """Places [N] of the turns' conversations."""
+        return self.turns["place"].to_numpy().astype(int)
+
+    @cached_property
+    def position(self) -> np.ndarray:
+        """1-based turn [N] within the conversation."""
+        return self.turns["position"].to_numpy().astype(int)
+
+    @cached_property
+    def failed(self) -> np.ndarray:
+        """Mask [N]: the turn at which the target failed; its predictions are wrong whatever they were."""
+        unanswered = self.turns["assistant_text"].is_null().to_numpy()
+        return unanswered & self.target_fault[self.conversation]
+
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """Mask [N]: infrastructure took the prediction (the stage names a perception fault for no other reason)."""
+        return self.turns["perception_fault"].is_not_null().to_numpy() & ~self.failed
+
+    @cached_property
+    def counted(self) -> Turns:
+        """The turns whose predictions count."""
+        void = self.void[self.conversation] | self.lost
+        return Turns(self.conversation, self.position, ~void, void, len(self.conversations))
+
+    def gold(self, label: str) -> np.ndarray:
+        """Gold labels [N]."""
+        return _texts(self.turns, f"gold_{label}")
+
+    def predicted(self, label: str) -> np.ndarray:
+        """Predicted labels [N]; None: unreadable, out of vocabulary, or at the turn where the target failed."""
+        found = _texts(self.turns, f"predicted_{label}")
+        found[self.failed] = None
+        return found
+
+    @cached_property
+    def unreadable(self) -> np.ndarray:
+        """Mask [N, 3] of labels that are unreadable or out of vocabulary."""
+        columns = [self.turns[f"predicted_{label}"].is_null().to_numpy() for label in LABELS]
+        return np.stack(columns, axis=1)
+
+    def turn_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
+        """Sub-scores [N, judges, 15], NaN where unscored."""
+        places = self.turns.select("conversation_id", "turn_index").with_row_index("turn")
+        rows = judgements.join(places, on=["conversation_id", "turn_index"], how="inner")
+        cube = np.full((len(self.turns), len(judges), len(SUB_INDICATORS)), np.nan)
+        return _fill(cube, rows, rows["turn"], judges, SUB_INDICATORS)
+
+    def final_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Verdicts and satisfaction [C, judges, 2], NaN where unscored; and which [C, judges] have a row."""
+        places = self.conversations.select("conversation_id").with_row_index("place")
+        rows = judgements.join(places, on="conversation_id", how="inner")
+        cube = np.full((len(self.conversations), len(judges), 2), np.nan)
+        judged = np.zeros((*cube.shape[:2], 1))
+        there = rows.with_columns(pl.lit(1.0).alias("there"))
+        _fill(judged, there, rows["place"], judges, ("there",))
+        return _fill(cube, rows, rows["place"], judges, ("completed", "satisfaction")), judged[:, :, 0] == 1
+
+    @cached_property
+    def heard(self) -> list[Heard]:
+        """The user's side of every conversation [C]; nothing of a missing one."""
+        turns: dict[int, list[dict[str, object]]] = {}
+        columns = ["place", "turn_index", "user_text", "label_reasks", "role_breaks"]
+        for row in self.turns.select(columns).iter_rows(named=True):
+            turns.setdefault(row["place"], []).append(row)
+        rows = self.conversations.select("final_user_text", "final_intent").iter_rows()
+        return [_heard(turns.get(place, []), last, intent) for place, (last, intent) in enumerate(rows)]
+
+
+def study_of(read: Read) -> Study:
+    """From the tables conversations, conversation_turns and chat_seeds, in key order."""
+    seeds = read("chat_seeds")
+    held = read("conversations").join(
+        seeds.select("chat_seed_id", "language", "final_intent"), on="chat_seed_id", how="left", maintain_order="left"
+    )
+    conversations = pl.concat([held, _missing(held, seeds)], how="diagonal")
+    places = conversations.select("conversation_id").with_row_index("place")
+    turns = (
+        read("conversation_turns")
+        .join(places, on="conversation_id", how="inner")
+        .sort("place", "turn_index")
+        .with_columns((pl.int_range(pl.len()).over("place") + 1).alias("position"))
+    )
+    return Study(conversations, turns)
+
+
+def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
+    """A void row for every usable seed that a target did not talk to, in each of its settings."""
+    settings = held.select("target", "simulator", "persona_to_target", "sample").unique(maintain_order=True)
+    usable = seeds.filter(pl.col("error").is_null()).select("chat_seed_id", "pool", "language", "final_intent")
+    key = ["chat_seed_id", "target", "simulator", "persona_to_target", "sample"]
+    expected = settings.join(usable, how="cross")
+    return expected.join(held.select(key), on=key, how="anti", maintain_order="left").with_columns(
+        pl.lit(None, dtype=pl.String).alias("conversation_id"),
+        pl.lit("infra").alias("fault"),
+        pl.lit("fault").alias("stop_reason"),
+        pl.lit(0, dtype=pl.Int32).alias("t_actual"),
+    )
+
+
+def _heard(rows: Sequence[dict[str, object]], last: str | None, final_intent: str | None) -> Heard:
+    seeded = [str(row["user_text"]) for row in rows if row["turn_index"] == 1]
+    simulated = [row for row in rows if row["turn_index"] != 1]
+    texts = [str(row["user_text"]) for row in simulated]
+    return Heard(
+        seeded=seeded[0] if seeded else None,
+        simulated=tuple(texts if last is None else [*texts, last]),
+        final_intent=final_intent,
+        label_reasks=sum(int(row["label_reasks"]) for row in simulated),  # type: ignore[call-overload]
+        role_breaks=sum(int(row["role_breaks"]) for row in simulated),  # type: ignore[call-overload]
+    )
+
+
+def _fill(
+    cube: np.ndarray, rows: pl.DataFrame, places: pl.Series, judges: Sequence[str], columns: Sequence[str]
+) -> np.ndarray:
+    """Puts the columns of `rows` into a cube [places, judges, columns]; rows of other judges are left out."""
+    code = {judge: place for place, judge in enumerate(judges)}
+    codes = np.array([code.get(judge, -1) for judge in rows["judge"]], dtype=int)
+    values = rows.select(pl.col(list(columns)).cast(pl.Float64)).to_numpy()
+    ours = codes >= 0
+    cube[places.to_numpy()[ours], codes[ours]] = values[ours]
+    return cube
+
+
+def _texts(frame: pl.DataFrame, column: str) -> np.ndarray:
+    """A text column as objects, None where null."""
+    return np.array([*frame[column].to_list(), None], dtype=object)[:-1]

@@ -1,0 +1,101 @@
+"""A metric before it is cut into cells: what each unit adds to it; and its value in one cell.
+
+A unit is a conversation (EYT-Bench) or a scored item or interaction (DEMO). Every metric is a formula over
+sums of per-unit columns, so a cell is a mask over units, and its interval resamples the units' clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tasks.foundation.ids import canonical_json
+from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.stats.sums import Formula, by_cluster, ratio
+from tasks.metrics.catalogue import METRICS, NUnit
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """One metric over all units.
+
+    `columns` [units, k] is what `formula` needs, zeros for a unit that has nothing to add. `n`, `unscored` and
+    `fault` [units] count, in the metric's own n_unit: what the value rests on, what lacks a readable score,
+    what a fault made void. `slice` is the further cut ({"alpha": 0.05}); empty for none.
+    """
+
+    metric: str
+    columns: np.ndarray
+    formula: Formula
+    n: np.ndarray
+    unscored: np.ndarray
+    fault: np.ndarray
+    slice: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def slice_json(self) -> str | None:
+        return canonical_json(self.slice) if self.slice else None
+
+    def only(self, units: np.ndarray) -> Observed:
+        """Only the units chosen by a mask or places."""
+        counts = (self.n[units], self.unscored[units], self.fault[units])
+        return Observed(self.metric, self.columns[units], self.formula, *counts, self.slice)
+
+
+def mean_over_units(
+    metric: str,
+    values: np.ndarray,
+    *,
+    void: np.ndarray,
+    applies: np.ndarray | None = None,
+    scale: float = 1.0,
+    slice: dict[str, object] | None = None,
+) -> Observed:
+    """The mean of one value a unit [units], NaN where it has none; void units are counted as faults only.
+
+    A unit without a value is unscored, unless the mask `applies` says that it cannot have one.
+    """
+    scored = np.isfinite(values) & ~void
+    unscored = ~scored & ~void if applies is None else ~scored & ~void & applies
+    columns = np.stack([np.where(scored, values, 0.0), scored.astype(float)], axis=1)
+    return Observed(metric, columns, ratio(scale), scored, unscored, void, slice or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A metric's value in one cell.
+
+    `value` is None when the cell has nothing to compute it from; the interval is None besides for fewer than
+    two clusters and where all clusters are alike. `n`, `n_unscored` and `n_fault` count `n_unit`.
+    """
+
+    value: float | None
+    n: int
+    n_unit: NUnit
+    n_unscored: int
+    n_fault: int
+    ci_low: float | None
+    ci_high: float | None
+
+
+def measure(observed: Observed, clusters: np.ndarray, bootstrap: Bootstrap) -> Measure:
+    """The value of a metric over its units; `clusters` [units] are codes of the dialogues they belong to.
+
+    Clusters that add nothing (void, unscored) are no part of the resampling.
+    """
+    counted = observed.n > 0
+    value = observed.formula(observed.columns.sum(axis=0))
+    known = bool(np.isfinite(value))
+    interval = None
+    if known:
+        interval = bootstrap.interval(by_cluster(observed.columns[counted], clusters[counted]), observed.formula)
+    return Measure(
+        value=float(value) if known else None,
+        n=int(observed.n.sum()),
+        n_unit=METRICS[observed.metric].n_unit,
+        n_unscored=int(observed.unscored.sum()),
+        n_fault=int(observed.fault.sum()),
+        ci_low=None if interval is None else interval.low,
+        ci_high=None if interval is None else interval.high,
+    )
