@@ -6,6 +6,8 @@ label, no later turn and no model's name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, Field
 
 from tasks.foundation.elements import ReplyModel
@@ -93,7 +95,9 @@ def awareness_inputs(item: AwarenessItem, answer: str) -> AwarenessInputs:
     return AwarenessInputs(task=item.task, gold=item.gold, answer=answer)
 
 
-def interaction_inputs(episode: InteractionEpisode, turns: list[InteractionTurn], language: str) -> InteractionInputs:
+def interaction_inputs(
+    episode: InteractionEpisode, turns: Sequence[InteractionTurn], language: str
+) -> InteractionInputs:
     """The whole episode: both sides' backgrounds and goals, the scene, what was said."""
     names = (episode.speaker1, episode.speaker2)
     talkways = {label.name: label.shown(language) for label in taxonomy("talkway").labels}
