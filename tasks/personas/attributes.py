@@ -29,8 +29,14 @@ BAND_WEIGHTS = {
     "Advanced age": 2,
 }
 """Ours: every band occurs, adults most often, as in the dialogues that scenes come from. Other bands weigh 1."""
-INSPIRATION_CHARACTERS = 500
+INSPIRATION_CHARACTERS = 320
 """Of the inspiring text; it is to inspire, and tiny models pay for every word."""
+
+
+_IDENTITY = re.compile(
+    r"An? (?:\d+-year-old )?(?:\w+ )?(?:man|woman|person)(?:, [^.]*)?\.(?:\s|$)"
+    r"|(?:Name|Age|Gender|Sex|Sexual orientation|Race\b[^:.]*|Nationality|Birthplace|Marital status): [^.]*\.(?:\s|$)"
+)
 
 
 class CharacterBrief(Row):
@@ -39,7 +45,7 @@ class CharacterBrief(Row):
     character_id: str = Field(description="content id over language and all that follows")
     language: Language = Field(description="language the character is described in")
     persona_id: str = Field(description="the inspiring persona")
-    inspiration: str = Field(description="beginning of its description")
+    inspiration: str = Field(description="beginning of its description, without name, age, sex and origin")
     gender: Literal["M", "F"] = Field(description="gender")
     age: Int32 = Field(description="age in years, within the band")
     age_band: str = Field(description="a band of configs/taxonomies/age_band.yaml")
@@ -81,7 +87,7 @@ def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: 
     persona_id, text = inspiration
     drawn = {
         "persona_id": persona_id,
-        "inspiration": beginning(text, INSPIRATION_CHARACTERS),
+        "inspiration": beginning(without_identity(text), INSPIRATION_CHARACTERS),
         "gender": rng.choice(("M", "F")),
         "age": rng.randint(band.low or 0, band.high or band.low or 0),
         "age_band": band.name,
@@ -93,6 +99,15 @@ def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: 
     }
     character_id = content_id("character", language, number, drawn)
     return CharacterBrief.model_validate({"character_id": character_id, "language": language, **drawn})
+
+
+def without_identity(description: str) -> str:
+    """A description without its sentences on age, sex, origin and name, which the drawn attributes replace.
+
+    >>> without_identity("A 41-year-old man, living in Dover, DE. He keeps bees. Name: Al Fox. Hobbies: chess.")
+    'He keeps bees. Hobbies: chess.'
+    """
+    return _IDENTITY.sub("", description).strip() or description
 
 
 def beginning(text: str, most: int) -> str:

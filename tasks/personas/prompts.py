@@ -74,8 +74,6 @@ def design_inputs(brief: CharacterBrief) -> DesignInputs:
 
 
 def _shown(names: Sequence[str], language: Language) -> list[str]:
-    """Attributes as the prompt shows them: with their definition in English, by their Chinese name in Chinese."""
-    labels = {label.name: label for label in taxonomy("attributes").labels}
-    if language == "zh":
-        return [labels[name].zh for name in names]
-    return [f"{name} ({labels[name].definition})" for name in names]
+    """Attributes as the prompt shows them, by their name in its language."""
+    chinese = {label.name: label.zh for label in taxonomy("attributes").labels}
+    return [chinese[name] if language == "zh" else name for name in names]

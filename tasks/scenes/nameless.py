@@ -40,8 +40,14 @@ def without_names(goal: str, own: str, other: str, language: Language) -> str:
     if words:
         parts = sorted(words, key=lambda part: (-len(part), part))
         pattern = "|".join(f"({_pattern(part, whole=part in (own.strip(), other.strip()))})" for part in parts)
-        goal = re.sub(pattern, lambda match: words[parts[(match.lastindex or 1) - 1]], goal)
+        goal = re.sub(pattern, lambda match: _said(words[parts[(match.lastindex or 1) - 1]], match), goal)
     return goal[:1].upper() + goal[1:] if language == "en" else goal
+
+
+def _said(words: str, match: re.Match[str]) -> str:
+    """The words that replace a name, with a capital where a sentence starts."""
+    before = match.string[: match.start()].rstrip()
+    return words[:1].upper() + words[1:] if not before or before[-1] in ".!?" else words
 
 
 def _parts(name: str) -> Sequence[str]:

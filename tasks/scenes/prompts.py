@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from tasks.foundation.prompts import Inputs, Prompt
 from tasks.foundation.tables.scenes import SeedDialogue
+from tasks.foundation.tables.types import Language
 from tasks.foundation.taxonomies import taxonomy
 
 Goal = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=200)]
@@ -18,7 +19,6 @@ Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 class DistilInputs(Inputs):
     goal_types: str
     dialogue: str
-    narrative: str
 
 
 class Distilled(BaseModel):
@@ -53,11 +53,14 @@ def distil_inputs(seed: SeedDialogue) -> DistilInputs:
     first = seed.turns[0].speaker
     lines = [f"{1 if turn.speaker == first else 2}: {turn.text}" for turn in seed.turns]
     return DistilInputs(
-        goal_types="\n".join(f"- {label.shown(seed.language)}: {label.definition}" for label in _goal_types()),
+        goal_types=_goal_types(seed.language),
         dialogue="\n".join(lines),
-        narrative=seed.narrative or "",
     )
 
 
-def _goal_types() -> tuple[Any, ...]:
-    return taxonomy("goal_type").labels
+def _goal_types(language: Language) -> str:
+    """The labels: with their definitions in English, with their Chinese names in Chinese."""
+    labels = taxonomy("goal_type").labels
+    if language == "zh":
+        return "、".join(label.shown("zh") for label in labels)
+    return "\n".join(f"- {label.name}: {label.definition}" for label in labels)

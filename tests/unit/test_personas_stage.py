@@ -11,13 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ConfigError, SourceError
-from tasks.foundation.ids import content_id
 from tasks.foundation.stage import Prepared
 from tasks.foundation.taxonomies import taxonomy
-from tasks.foundation.weights import missing
-from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs
+from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, without_identity
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext
@@ -88,20 +85,6 @@ def test_ranks_count_through_each_pool_and_strata_keep_to_their_quota(run: tuple
         assert all(drawn[row["stratum"]] == row["quota"] for row in rows.to_dicts())
 
 
-@pytest.mark.live
-def test_the_planted_duplicates_and_no_others_are_dropped() -> None:
-    if missing("all-minilm-l6-v2"):
-        pytest.skip("the encoder's weights are not on this machine")
-    context = FakeContext(STAGE, encoder=Encoder("all-minilm-l6-v2"))
-    dropped = STAGE.prepare(context).rows["duplicates"]
-    expected = set()
-    for pool, name in (("nemotron_usa", "nemotron"), ("personamem_v2", "personamem")):
-        for pair in PLANTED[name]["near_duplicates"] + PLANTED[name]["exact_duplicates"]:
-            expected.add(frozenset(content_id("persona", pool, str(key)) for key in pair))
-    assert {frozenset((row.row_id, row.duplicate_of)) for row in dropped} == expected  # type: ignore[attr-defined]
-    assert Counter(row.method for row in dropped) == {"embedding": 22, "exact": 2}  # type: ignore[attr-defined]
-
-
 async def test_a_character_has_what_was_drawn_and_what_the_designer_wrote(run: tuple[FakeContext, Prepared]) -> None:
     context, prepared = run
     assert STAGE.briefs is not None and STAGE.work is not None
@@ -148,6 +131,16 @@ def test_pools_take_turns_and_the_languages_start_with_different_personas() -> N
     chinese = [brief.persona_id for brief in draw_briefs("zh", 4, POOLS, 1)]
     assert english == ["a0", "b0", "a2", "b2"]
     assert chinese == ["b1", "a1", "b3", "a3"]
+
+
+def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
+    text = (
+        "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race ethnicity: White (Norse). "
+        "Work: title: pilot. Living situation: alone."
+    )
+    assert without_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
+    assert without_identity("A woman. She rows.") == "She rows."
+    assert without_identity("Age: 52.") == "Age: 52."
 
 
 def test_without_a_persona_no_character_is_drawn() -> None:

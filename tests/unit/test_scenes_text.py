@@ -86,6 +86,7 @@ def test_tidying_twice_is_tidying_once(text: str) -> None:
         ("Veda wants the priest's help.", "Veda", "Priest", "This person wants the other person's help."),
         ("To comfort SHAVON and rylea", "Rylea", "Shavon", "To comfort the other person and this person"),
         ("Ask Dr. Mara Lind; Lind knows", "Tom", "Dr. Mara Lind", "Ask the other person; the other person knows"),
+        ("Get in. Mara has keys", "Tom", "Mara", "Get in. The other person has keys"),
         ("Will will help if he may", "May", "Will", "The other person will help if he may"),
         ("Catch the bus with the Bus Driver", "Ana", "Bus Driver", "Catch the bus with the other person"),
         ("Persuade Person B to stay", "Person A", "Person B", "Persuade the other person to stay"),
