@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -66,6 +67,15 @@ def answers(api_url: str) -> bool:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError, ValueError):
         return False
+
+
+def end_on_signals() -> None:
+    """Both Ctrl-C and a polite kill end the process with KeyboardInterrupt, so that it ends cleanly.
+
+    A shell starts background jobs with Ctrl-C ignored; this undoes that, or the kill would be ignored too.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def silence_reported_errors() -> None:

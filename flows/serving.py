@@ -62,7 +62,7 @@ def ui_of(api: str) -> str:
 
 
 def _serve(port: int, home: Path, say: Say) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    environment.end_on_signals()
     with _server(port, home, say) as api:
         os.environ[environment.API_URL] = api
         asyncio.run(_furnish())
@@ -144,7 +144,9 @@ def zombie_automation() -> AutomationCore:
         ),
         actions=[
             ChangeFlowRunState(
+                name=None,
                 state=StateType.CRASHED,
+                force=False,
                 message="No heartbeat for a while: its process or machine died. Retry it; it goes on where it was.",
             )
         ],

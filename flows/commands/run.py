@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,7 +101,7 @@ def _under_prefect(options: RebuildOptions, shown: Screen, verbose: bool) -> int
 
     if not verbose:
         environment.silence_reported_errors()
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    environment.end_on_signals()
     OBSERVERS.append(shown)
     try:
         with shown:
