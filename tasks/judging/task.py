@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.errors import ConfigError, ModelError
+from tasks.foundation.errors import ModelError
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.judging.briefs import Brief, FinalBrief, InteractionBrief, PredictionBrief, TurnBrief, briefs
@@ -48,7 +48,8 @@ from tasks.judging.worklist import worklist
 
 
 def check(context: StageContext) -> None:
-    """The family rule for this judge and the conversations of this build."""
+    """The family rule for this judge and the conversations of this build; ConfigError too for an alias in them that
+    is no longer a model."""
     waiver = context.settings.conversation.family_waiver
     others = _parties(context)
     for alias in [context.member] if context.member else context.settings.judging.judges:
@@ -65,13 +66,7 @@ def _parties(context: StageContext) -> list[Party]:
 
 
 def _party(context: StageContext, role: str, alias: str) -> Party:
-    try:
-        return Party(role, alias, context.model(alias).family)
-    except KeyError:
-        raise ConfigError(
-            f"{role} {alias!r} of this build is not a model of configs/models.yaml any more, so the family rule cannot "
-            "be checked: name it there again, or drop its conversations"
-        ) from None
+    return Party(role, alias, context.model(alias).family)
 
 
 def prepare(context: StageContext) -> Prepared:
