@@ -66,13 +66,13 @@ def assess_inputs(scene: Scene, character1: Character, character2: Character) ->
     """What the assessor sees of a pairing."""
     language = scene.language
     one, two = (describe(facts_of(person), language, IDENTITY_FACTS) for person in (character1, character2))
-    goal_type = next(label for label in taxonomy("goal_type").labels if label.name == scene.goal_type)
+    shown = {label.name: label.shown(language) for label in taxonomy("goal_type").labels}
     return AssessInputs(
         familiarity_scale=familiarity_scale(language),
         talkways=[label.shown(language) for label in taxonomy("talkway").labels],
         goal1=scene.goal1,
         goal2=scene.goal2,
-        goal_type=goal_type.shown(language),
+        goal_type=shown.get(scene.goal_type, scene.goal_type),
         setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
         participant1=one,
         participant2=two,
