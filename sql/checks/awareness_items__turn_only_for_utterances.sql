@@ -1,0 +1,24 @@
+-- one row per item that names a turn without asking about an utterance, or asks without naming one
+with
+
+awareness_items as (
+
+    select * from awareness_items
+
+),
+
+misfits as (
+
+    select
+        item_id,
+        task,
+        turn_index,
+        utterance_text,
+    from awareness_items
+    where
+        (task = 'utterance') <> (turn_index is not null)
+        or (task = 'utterance') <> (utterance_text is not null)
+
+)
+
+select * from misfits

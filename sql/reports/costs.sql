@@ -1,0 +1,34 @@
+-- what did each stage cost? one row per stage and model; cost is null where a price is unknown
+with
+
+llm_calls as (
+
+    select * from llm_calls
+
+),
+
+costs as (
+
+    select
+        stage,
+        alias,
+        count(*) as requests,
+        coalesce(sum(attempts) filter (where not from_cache), 0) as calls,
+        count(*) filter (where from_cache) as from_cache,
+        count(*) filter (where error_kind is not null) as failed,
+        sum(prompt_tokens) filter (where not from_cache) as prompt_tokens,
+        sum(cached_tokens) filter (where not from_cache) as cached_tokens,
+        sum(completion_tokens) filter (where not from_cache) as completion_tokens,
+        if(
+            count(*) filter (where not from_cache and cost_usd is null) > 0,
+            null,
+            coalesce(sum(cost_usd) filter (where not from_cache), 0)
+        ) as cost_usd,
+        round(sum(latency_seconds) filter (where not from_cache), 1) as seconds_in_calls,
+    from llm_calls
+    group by stage, alias
+    order by stage, alias
+
+)
+
+select * from costs
