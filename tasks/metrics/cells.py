@@ -65,22 +65,23 @@ class Cutter:
     bootstrap: Bootstrap
     _known: dict[tuple[int, bytes], tuple[Observed, Measure]] = field(default_factory=dict)
 
-    def measure(self, observed: Observed, mask: np.ndarray) -> Measure:
-        """The metric's value over the units of a mask."""
-        name = (id(observed), np.packbits(mask).tobytes())
-        if name not in self._known:
+    def measure(self, observed: Sequence[Observed], mask: np.ndarray) -> list[Measure]:
+        """The metrics' values over the units of a mask."""
+        cell = np.packbits(mask).tobytes()
+        fresh = [each for each in observed if (id(each), cell) not in self._known]
+        if fresh:
             places = np.nonzero(mask)[0]
-            found = measure(observed.only(places), self.units.clusters[places], self.bootstrap)
-            self._known[name] = (observed, found)
-        return self._known[name][1]
+            found = measure([each.only(places) for each in fresh], self.units.clusters[places], self.bootstrap)
+            self._known.update(((id(each), cell), (each, one)) for each, one in zip(fresh, found, strict=True))
+        return [self._known[id(each), cell][1] for each in observed]
 
     def rows(
         self, benchmark: str, observed: Sequence[Observed], breakdowns: Sequence[Breakdown], judge: str | None = None
     ) -> Iterator[Metric]:
         """One row a metric and cell."""
         for key, mask in self.units.cells(breakdowns):
-            for each in observed:
-                yield metric_row(benchmark, {**key, "judge": judge}, each, self.measure(each, mask))
+            for each, found in zip(observed, self.measure(observed, mask), strict=True):
+                yield metric_row(benchmark, {**key, "judge": judge}, each, found)
 
 
 def metric_row(benchmark: str, key: Key, observed: Observed, found: Measure) -> Metric:

@@ -1,7 +1,7 @@
 """Targets compared with the best, and judges with one another: paired on the same dialogues.
 
-Both sides meet the same resamples of the dialogues that both have; what only one has (a void conversation)
-is no part of the difference. p is corrected after Holm over the comparisons of one metric and cell.
+Both sides meet the same resamples, over the dialogues that both have; what only one has (the other's was
+void) is no part of the difference. p is corrected after Holm over the comparisons of one metric and cell.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import Bootstrap, interval_of, two_sided_p
+from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Part, intervals_of, two_sided_p
 from tasks.foundation.stats.multiplicity import holm
+from tasks.foundation.stats.sums import Formula
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.observed import Observed
 
@@ -29,21 +30,44 @@ class Difference:
     n: int
 
 
-def paired_difference(
-    a: Observed, clusters_a: np.ndarray, b: Observed, clusters_b: np.ndarray, clusters: int, bootstrap: Bootstrap
-) -> Difference:
-    """The difference of one metric between two sets of units; cluster codes are below `clusters`."""
-    sums_a, n_a = _by_code(a, clusters_a, clusters)
-    sums_b, n_b = _by_code(b, clusters_b, clusters)
-    shared = (n_a > 0) & (n_b > 0)
-    sums_a, sums_b, n = sums_a[shared], sums_b[shared], int(shared.sum())
-    value = float(a.formula(sums_a.sum(axis=0)) - b.formula(sums_b.sum(axis=0)))
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison: a metric's columns and counts summed by dialogue, [clusters, k] and [clusters]."""
+
+    sums: np.ndarray
+    n: np.ndarray
+    formula: Formula
+
+    @staticmethod
+    def of(observed: Observed, clusters: np.ndarray, size: int) -> Side:
+        """Over the units of `observed`, whose cluster codes are below `size`."""
+        sums = np.zeros((size, observed.columns.shape[1]))
+        np.add.at(sums, clusters, observed.columns)
+        n = np.bincount(clusters, weights=np.asarray(observed.n, dtype=float), minlength=size)
+        return Side(sums, n, observed.formula)
+
+
+def paired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
+    """The difference of each pair, over the dialogues that both of the pair have."""
+    shared = [(a.n > 0) & (b.n > 0) for a, b in pairs]
+    parts = [
+        Part(side.sums * both[:, None], side.formula) for pair, both in zip(pairs, shared, strict=True) for side in pair
+    ]
+    resampled = bootstrap.distributions(parts)
+    found = []
+    for place, both in enumerate(shared):
+        value = float(np.subtract(*(part.formula(part.sums.sum(axis=0)) for part in parts[2 * place : 2 * place + 2])))
+        found.append(_difference(value, resampled[2 * place] - resampled[2 * place + 1], int(both.sum())))
+    return found
+
+
+def _difference(value: float, distribution: np.ndarray, n: int) -> Difference:
     if not np.isfinite(value):
         return Difference(None, None, None, None, n)
-    distribution = bootstrap.distribution(sums_a, a.formula) - bootstrap.distribution(sums_b, b.formula)
-    interval = interval_of(distribution)
-    low, high = (None, None) if interval is None else (interval.low, interval.high)
-    return Difference(value, low, high, two_sided_p(distribution), n)
+    interval = intervals_of([distribution])[0] if n >= FEWEST else None
+    if interval is None:
+        return Difference(value, None, None, None, n)
+    return Difference(value, interval.low, interval.high, two_sided_p(distribution), n)
 
 
 def best_of(metric: str, values: Mapping[str, float | None]) -> str | None:
@@ -56,42 +80,6 @@ def best_of(metric: str, values: Mapping[str, float | None]) -> str | None:
     return min(known, key=lambda target: (sign * known[target], target))
 
 
-def against_best(
-    observed: Observed,
-    values: Mapping[str, float | None],
-    members: Mapping[str, np.ndarray],
-    clusters: np.ndarray,
-    bootstrap: Bootstrap,
-) -> tuple[str, dict[str, Difference]] | None:
-    """The best target and its difference to every other that has a value, by name.
-
-    `members` gives each target's units (places), `clusters` [units] their codes. None when nobody is best.
-    """
-    best = best_of(observed.metric, values)
-    if best is None:
-        return None
-    size = int(clusters.max(initial=-1)) + 1
-    others = [target for target in sorted(values) if target != best and values[target] is not None]
-    mine = members[best]
-    return best, {
-        other: paired_difference(
-            observed.only(mine),
-            clusters[mine],
-            observed.only(members[other]),
-            clusters[members[other]],
-            size,
-            bootstrap,
-        )
-        for other in others
-    }
-
-
 def corrected(differences: Sequence[Difference]) -> list[float | None]:
     """Holm's p of each difference, over all of them."""
     return holm([difference.p for difference in differences])
-
-
-def _by_code(observed: Observed, codes: np.ndarray, clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    sums = np.zeros((clusters, observed.columns.shape[1]))
-    np.add.at(sums, codes, observed.columns)
-    return sums, np.bincount(codes, weights=np.asarray(observed.n, dtype=float), minlength=clusters)

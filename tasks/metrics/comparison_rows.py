@@ -11,7 +11,7 @@ import numpy as np
 from tasks.foundation.tables.results import Comparison
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.cells import Breakdown, Cutter
-from tasks.metrics.compare import Difference, against_best, corrected, paired_difference
+from tasks.metrics.compare import Difference, Side, best_of, corrected, paired_differences
 from tasks.metrics.observed import Observed
 
 Benchmark = Literal["demo", "eyt"]
@@ -31,19 +31,19 @@ def target_comparisons(
     benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
     """Each metric that has a better end, in each cell of the groups: the best target against every other."""
+    compared = [each for each in observed if METRICS[each.metric].better is not None]
     for key, mask in cutter.units.cells(groups):
         members = members_of(cutter, mask)
-        for each in observed:
-            if METRICS[each.metric].better is None:
+        measured = {target: cutter.measure(compared, _mask(places, len(mask))) for target, places in members.items()}
+        for place, each in enumerate(compared):
+            values = {target: found[place].value for target, found in measured.items()}
+            best = best_of(each.metric, values)
+            if best is None:
                 continue
-            masks = {target: cutter.units.where({"target": target}) & mask for target in members}
-            values = {target: cutter.measure(each, chosen).value for target, chosen in masks.items()}
-            found = against_best(each, values, members, cutter.units.clusters, cutter.bootstrap)
-            if found is None:
-                continue
-            best, differences = found
-            holm = corrected(list(differences.values()))
-            for (other, difference), p_holm in zip(differences.items(), holm, strict=True):
+            sides = _sides(each, members, cutter)
+            others = [target for target in sorted(values) if target != best and values[target] is not None]
+            found = paired_differences([(sides[best], sides[other]) for other in others], cutter.bootstrap)
+            for other, difference, p_holm in zip(others, found, corrected(found), strict=True):
                 yield _row(benchmark, each.metric, key, (best, other), (None, None), difference, p_holm)
 
 
@@ -54,24 +54,34 @@ def judge_comparisons(
 
     Holm's correction is over the targets of one metric and cell.
     """
-    clusters = cutter.units.clusters
-    size = int(clusters.max(initial=-1)) + 1
     for pair in pairs:
         for key, mask in cutter.units.cells(groups):
             members = members_of(cutter, mask)
             for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
                 if METRICS[a.metric].better is None:
                     continue
-                differences = {
-                    target: paired_difference(
-                        a.only(units), clusters[units], b.only(units), clusters[units], size, cutter.bootstrap
-                    )
-                    for target, units in members.items()
-                }
-                known = {target: one for target, one in differences.items() if one.difference is not None}
-                for (target, difference), p_holm in zip(known.items(), corrected(list(known.values())), strict=True):
-                    judges = (pair.judge_a, pair.judge_b)
-                    yield _row(benchmark, a.metric, key, (target, target), judges, difference, p_holm)
+                sides_a, sides_b = _sides(a, members, cutter), _sides(b, members, cutter)
+                found = paired_differences([(sides_a[target], sides_b[target]) for target in members], cutter.bootstrap)
+                judges = (pair.judge_a, pair.judge_b)
+                for target, difference, p_holm in zip(members, found, corrected(found), strict=True):
+                    if difference.difference is not None:
+                        yield _row(benchmark, a.metric, key, (target, target), judges, difference, p_holm)
+
+
+def _sides(observed: Observed, members: Mapping[str, np.ndarray], cutter: Cutter) -> dict[str, Side]:
+    """Each target's side of a comparison, over the clusters of all of them."""
+    clusters = cutter.units.clusters
+    present = np.unique(np.concatenate([clusters[places] for places in members.values()]))
+    return {
+        target: Side.of(observed.only(places), np.searchsorted(present, clusters[places]), len(present))
+        for target, places in members.items()
+    }
+
+
+def _mask(places: np.ndarray, size: int) -> np.ndarray:
+    mask = np.zeros(size, dtype=bool)
+    mask[places] = True
+    return mask
 
 
 def members_of(cutter: Cutter, mask: np.ndarray) -> dict[str, np.ndarray]:

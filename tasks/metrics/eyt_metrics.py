@@ -83,7 +83,7 @@ def judged_metrics(
     scores = panel_scores(turn_scores.swapaxes(1, 2), settings.panel_rule)
     place = (study.conversation, study.position, study.void)
     return [
-        *completion_metrics(final[:, :, 0], judged.any(axis=1), study.void),
+        *completion_metrics(final[:, :, 0], np.asarray(judged.any(axis=1)), study.void),
         satisfaction(final[:, :, 1], study.void),
         *subjective_metrics(scores, *place, settings.alpha),
     ]

@@ -6,12 +6,13 @@ sums of per-unit columns, so a cell is a mask over units, and its interval resam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Interval, Part, intervals_of
 from tasks.foundation.stats.sums import Formula, by_cluster, ratio
 from tasks.metrics.catalogue import METRICS, NUnit
 
@@ -67,7 +68,7 @@ class Measure:
     """A metric's value in one cell.
 
     `value` is None when the cell has nothing to compute it from; the interval is None besides for fewer than
-    two clusters and where all clusters are alike. `n`, `n_unscored` and `n_fault` count `n_unit`.
+    two dialogues that count and where all are alike. `n`, `n_unscored` and `n_fault` count `n_unit`.
     """
 
     value: float | None
@@ -79,17 +80,19 @@ class Measure:
     ci_high: float | None
 
 
-def measure(observed: Observed, clusters: np.ndarray, bootstrap: Bootstrap) -> Measure:
-    """The value of a metric over its units; `clusters` [units] are codes of the dialogues they belong to.
+def measure(observed: Sequence[Observed], clusters: np.ndarray, bootstrap: Bootstrap) -> list[Measure]:
+    """The values of several metrics over the same units; `clusters` [units] are codes of their dialogues."""
+    parts = [Part(by_cluster(each.columns, clusters), each.formula) for each in observed]
+    intervals = intervals_of(bootstrap.distributions(parts))
+    return [_measure(each, clusters, interval) for each, interval in zip(observed, intervals, strict=True)]
 
-    Clusters that add nothing (void, unscored) are no part of the resampling.
-    """
-    counted = observed.n > 0
+
+def _measure(observed: Observed, clusters: np.ndarray, interval: Interval | None) -> Measure:
     value = observed.formula(observed.columns.sum(axis=0))
     known = bool(np.isfinite(value))
-    interval = None
-    if known:
-        interval = bootstrap.interval(by_cluster(observed.columns[counted], clusters[counted]), observed.formula)
+    enough = len(np.unique(clusters[observed.n > 0])) >= FEWEST
+    if not known or not enough:
+        interval = None
     return Measure(
         value=float(value) if known else None,
         n=int(observed.n.sum()),

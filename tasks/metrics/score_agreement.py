@@ -74,7 +74,8 @@ def judge_agreement(judged: Judged, judges: Sequence[str], bootstrap: Bootstrap)
 @dataclass(frozen=True, eq=False)
 class Rated:
     """Turns that people rated on one dimension: `humans` [turns, people] integers 0–5, NaN where not rated;
-    `judges` [turns, judges] and `panel` [turns] their scores 0–5. Positions are 1-based turns."""
+    `judges` [turns, judges] and `panel` [turns] their scores 0–5. Positions are 1-based turns; `dimension` is
+    the name of its metrics (persona_alignment, so that it is not taken for DEMO's persona elements)."""
 
     dimension: str
     humans: np.ndarray

@@ -2,13 +2,15 @@
 
 A resample draws as many clusters as there are, with replacement. Its draw depends on the seed and the
 number of clusters only, so two targets on the same dialogues (in the same order) meet the same resamples,
-and the difference of their values, resample by resample, is paired.
+and the difference of their values, resample by resample, is paired. A dialogue that adds nothing to a value
+(void, unscored) is drawn all the same, which keeps the resamples of all targets the same.
 
 Fewer than two clusters, or values that no resample can tell apart (all equal), have no interval and no p.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +20,9 @@ from tasks.foundation.ids import seed_of
 from tasks.foundation.stats.sums import Formula
 
 CONFIDENCE = 0.95
+_TAILS = [50 * (1 - CONFIDENCE), 100 - 50 * (1 - CONFIDENCE)]
+FEWEST = 2
+"""Clusters from which there is anything to resample."""
 SAME = 1e-12
 """Resampled values closer than this (relative) are equal: what differs is only the order of summing."""
 
@@ -26,6 +31,14 @@ SAME = 1e-12
 class Interval:
     low: float
     high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What is resampled: columns summed by cluster [clusters, k], and the formula of the value."""
+
+    sums: np.ndarray
+    formula: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +52,39 @@ class Bootstrap:
         """How often each resample drew each cluster: float64 [resamples, clusters], rows summing to `clusters`."""
         return _counts(clusters, self.resamples, self.seed)
 
-    def distribution(self, sums: np.ndarray, formula: Formula) -> np.ndarray:
-        """The formula's value in every resample of the clusters of `sums` [clusters, k]; NaN where undefined."""
-        if len(sums) < 2:
-            return np.full(self.resamples, np.nan)
-        return formula(self.counts(len(sums)) @ sums)
+    def distributions(self, parts: Sequence[Part]) -> list[np.ndarray]:
+        """Each part's value in every resample [resamples], NaN where undefined; parts share their clusters.
+
+        One matrix product for all of them.
+        """
+        if not parts or not self.resamples or len(parts[0].sums) < FEWEST:
+            return [np.full(self.resamples, np.nan) for _ in parts]
+        summed = self.counts(len(parts[0].sums)) @ np.concatenate([part.sums for part in parts], axis=1)
+        edges = np.cumsum([part.sums.shape[1] for part in parts])[:-1]
+        resampled = np.split(summed, edges, axis=1)
+        return [part.formula(sums) for part, sums in zip(parts, resampled, strict=True)]
 
     def interval(self, sums: np.ndarray, formula: Formula) -> Interval | None:
         """The 95 % percentile interval; None for fewer than two clusters and for all-equal input."""
-        return interval_of(self.distribution(sums, formula))
+        return intervals_of(self.distributions([Part(sums, formula)]))[0]
 
 
-def interval_of(distribution: np.ndarray) -> Interval | None:
-    """The central 95 % of the defined values; None when there are none or all are equal."""
-    values = _varying(distribution)
-    if values is None:
-        return None
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(values, [tail, 100 - tail])
-    return Interval(float(low), float(high))
+def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
+    """The central 95 % of the defined values of each; None where there are none or all are equal."""
+    if not distributions:
+        return []
+    table = np.stack(distributions)
+    with np.errstate(invalid="ignore"):
+        whole = np.isfinite(table).all(axis=1)
+    ends = np.full((len(table), 2), np.nan)
+    ends[whole] = np.percentile(table[whole], _TAILS, axis=1).T
+    for place in np.nonzero(~whole)[0]:
+        values = table[place][np.isfinite(table[place])]
+        ends[place] = np.percentile(values, _TAILS) if len(values) else np.nan
+    return [
+        None if _varying(values) is None else Interval(float(low), float(high))
+        for values, (low, high) in zip(table, ends, strict=True)
+    ]
 
 
 def two_sided_p(distribution: np.ndarray) -> float | None:
@@ -78,7 +105,7 @@ def _varying(distribution: np.ndarray) -> np.ndarray | None:
     return None if spread <= SAME * max(1.0, float(np.abs(values).max())) else values
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _counts(clusters: int, resamples: int, seed: int) -> np.ndarray:
     generator = np.random.default_rng(seed_of(seed, "bootstrap", clusters))
     drawn = generator.integers(0, clusters, size=(resamples, clusters))

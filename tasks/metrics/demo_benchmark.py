@@ -1,0 +1,127 @@
+"""DEMO: the cells of its scores, comparisons of targets and of judges, and agreement on labels and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.tables.results import Comparison, Metric
+from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
+from tasks.metrics.cells import Breakdown, Cutter
+from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, target_comparisons
+from tasks.metrics.demo_scores import CRITERIA, demo_metrics, interaction_metrics
+from tasks.metrics.demo_study import Read, Study, study_of
+from tasks.metrics.label_agreement import Found
+from tasks.metrics.observed import Observed, mean_over_units
+from tasks.metrics.score_agreement import Judged, judge_agreement
+
+GROUPS: tuple[Breakdown, ...] = ((), ("language",))
+CELLS: tuple[Breakdown, ...] = tuple(("target", *group) for group in GROUPS)
+PLAYED: tuple[Breakdown, ...] = (
+    ("target", "partner"),
+    ("target", "language", "partner"),
+    ("target", "goal_type"),
+    ("target", "language", "goal_type"),
+)
+"""Cells of interaction alone: awareness has neither partner nor goal type."""
+
+SCALE = tuple(float(score) for score in range(11))
+
+
+@dataclass(frozen=True)
+class DemoBench:
+    """The benchmark of one build. `panel` is the configured one; judges outside it have rows of their own."""
+
+    study: Study
+    awareness_scores: pl.DataFrame
+    interaction_scores: pl.DataFrame
+    panel: tuple[str, ...]
+    bootstrap: Bootstrap
+
+    @staticmethod
+    def of(read: Read, panel: Sequence[str], bootstrap: Bootstrap) -> DemoBench:
+        scores = read("awareness_scores"), read("interaction_scores")
+        return DemoBench(study_of(read), *scores, tuple(panel), bootstrap)
+
+    @cached_property
+    def judges(self) -> tuple[str, ...]:
+        """Every judge that has judged, sorted."""
+        return tuple(sorted({*self.awareness_scores["judge"], *self.interaction_scores["judge"]}))
+
+    @cached_property
+    def cutter(self) -> Cutter:
+        return Cutter(self.study.units, self.bootstrap)
+
+    def numbers(self, judges: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Awareness [predictions, judges, 2] and interaction [interactions, judges, 4], NaN where unscored."""
+        awareness = self.study.awareness_numbers(self.awareness_scores, judges)
+        return awareness, self.study.interaction_numbers(self.interaction_scores, judges)
+
+    def metrics_and_comparisons(self) -> tuple[list[Metric], list[Comparison]]:
+        """Every row of both tables."""
+        if not len(self.study.units):
+            return [], []
+        panel = self.study.scores(*self.numbers(self.panel))
+        scores = demo_metrics(*panel)
+        rows = [
+            *self.cutter.rows("demo", [*scores, *self._faults()], CELLS),
+            *self.cutter.rows("demo", interaction_metrics(panel[1]), PLAYED),
+        ]
+        for judge in self.judges:
+            own = demo_metrics(*self.study.scores(*self.numbers([judge])))
+            rows += self.cutter.rows("demo", own, CELLS, judge)
+        compared = [
+            *target_comparisons("demo", self.cutter, scores, GROUPS),
+            *judge_comparisons("demo", self.cutter, list(self._judge_pairs()), GROUPS),
+        ]
+        return rows, compared
+
+    def _faults(self) -> list[Observed]:
+        """Shares of the interactions that a fault made void, and, of the others, that the target's own fault ended."""
+        before = np.full(len(self.study.predictions), np.nan)
+        played = np.zeros(len(before), dtype=bool)
+        void = self.study.interactions["void"].to_numpy()
+        target = (self.study.interactions["fault"] == "target").fill_null(False).to_numpy()
+        there = np.concatenate([played, np.ones(len(void), dtype=bool)])
+
+        def share(metric: str, values: np.ndarray, left_out: np.ndarray) -> Observed:
+            everything = np.concatenate([before, values.astype(float)])
+            return mean_over_units(metric, everything, void=np.concatenate([played, left_out]), applies=there)
+
+        return [share("void_share", void, np.zeros_like(void)), share("target_fault_share", target, void)]
+
+    def _judge_pairs(self) -> Iterator[JudgePair]:
+        awareness, interaction = self.numbers(self.judges)
+        for a, b in combinations(range(len(self.judges)), 2):
+            sides = (
+                demo_metrics(*self.study.scores(_shared(awareness, one, other), _shared(interaction, one, other)))
+                for one, other in ((a, b), (b, a))
+            )
+            yield JudgePair(self.judges[a], self.judges[b], *sides)
+
+    def judge_agreement(self) -> Iterator[Found]:
+        """Of judges with one another, by criterion and dimension."""
+        if len(self.judges) < 2:
+            return
+        awareness, interaction = self.numbers(self.judges)
+        clusters = self.study.units.clusters
+        first = len(self.study.predictions)
+        things = [Judged(name, awareness[:, :, place], clusters[:first], SCALE) for place, name in enumerate(CRITERIA)]
+        things += [
+            Judged(name, interaction[:, :, place], clusters[first:], SCALE)
+            for place, name in enumerate(INTERACTION_DIMENSIONS)
+        ]
+        for thing in things:
+            yield from judge_agreement(thing, self.judges, self.bootstrap)
+
+
+def _shared(cube: np.ndarray, one: int, other: int) -> np.ndarray:
+    """What judge `one` gave where `other` gave something too: [units, judges, k] → [units, 1, k]."""
+    both = np.isfinite(cube[:, one]) & np.isfinite(cube[:, other])
+    return np.where(both, cube[:, one], np.nan)[:, None]

@@ -1,0 +1,247 @@
+"""EYT-Bench: the cells of its metrics, comparisons of targets and of judges, and agreement on its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from tasks.foundation.ids import canonical_json
+from tasks.foundation.settings import MetricsSection
+from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.tables.results import Comparison, Metric
+from tasks.metrics.alpha_sweep import RankChange, rank_changes
+from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
+from tasks.metrics.cells import Breakdown, Cutter, Key
+from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, members_of, target_comparisons
+from tasks.metrics.drift import Encode
+from tasks.metrics.eyt_metrics import (
+    judged_metrics,
+    objective_metrics,
+    simulator_metrics,
+    sliced_metrics,
+    sweep_metrics,
+)
+from tasks.metrics.eyt_study import Read, Study, study_of
+from tasks.metrics.label_agreement import Found
+from tasks.metrics.observed import Observed
+from tasks.metrics.panel import panel_scores
+from tasks.metrics.score_agreement import HALVES, Judged, Rated, human_agreement, judge_agreement, judge_human_agreement
+from tasks.metrics.subjective import dimension_scores
+
+GROUPS: tuple[Breakdown, ...] = ((), ("pool",), ("language",), ("pool", "language"))
+CELLS: tuple[Breakdown, ...] = tuple(("target", *group) for group in GROUPS)
+BY_SIMULATOR: tuple[Breakdown, ...] = (("target", "simulator"), ("target", "pool", "simulator"))
+SLICED: tuple[Breakdown, ...] = (("target",), ("target", "pool"))
+SWEPT: tuple[Breakdown, ...] = ((), ("pool",))
+HEALTH: tuple[Breakdown, ...] = (("simulator",), ("pool", "simulator"))
+
+SATISFACTION_SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@dataclass(frozen=True)
+class EytBench:
+    """The benchmark of one build. `panel` is the configured one; judges outside it have rows of their own."""
+
+    study: Study
+    turn_judgements: pl.DataFrame
+    final_judgements: pl.DataFrame
+    human_ratings: pl.DataFrame
+    panel: tuple[str, ...]
+    settings: MetricsSection
+    bootstrap: Bootstrap
+
+    @staticmethod
+    def of(read: Read, panel: Sequence[str], settings: MetricsSection, bootstrap: Bootstrap) -> EytBench:
+        judgements = read("turn_judgements"), read("final_intent_judgements")
+        return EytBench(study_of(read), *judgements, read("human_ratings"), tuple(panel), settings, bootstrap)
+
+    @cached_property
+    def judges(self) -> tuple[str, ...]:
+        """Every judge that has judged, sorted."""
+        return tuple(sorted({*self.turn_judgements["judge"], *self.final_judgements["judge"]}))
+
+    @cached_property
+    def cutter(self) -> Cutter:
+        return Cutter(self.study.units, self.bootstrap)
+
+    @cached_property
+    def panel_turns(self) -> np.ndarray:
+        """The panel's sub-scores [turns, judges, 15]."""
+        return self.study.turn_scores(self.turn_judgements, self.panel)
+
+    def judged(self, judges: Sequence[str]) -> list[Observed]:
+        """The judged metrics of a panel."""
+        turns = self.study.turn_scores(self.turn_judgements, judges)
+        final, there = self.study.final_scores(self.final_judgements, judges)
+        return judged_metrics(self.study, turns, final, there, self.settings)
+
+    def metrics_and_comparisons(self, encode: Encode) -> tuple[list[Metric], list[Comparison]]:
+        """Every row of both tables."""
+        if not len(self.study.units):
+            return [], []
+        objective = objective_metrics(self.study, encode)
+        panel = self.judged(self.panel)
+        rows = [
+            *self.cutter.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),
+            *(row for judge in self.judges for row in self.cutter.rows("eyt", self.judged([judge]), CELLS, judge)),
+            *self._sliced(),
+            *self._sweep(),
+            *self.cutter.rows("eyt", simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
+        ]
+        compared = [
+            *target_comparisons("eyt", self.cutter, [*objective, *panel], GROUPS),
+            *judge_comparisons("eyt", self.cutter, list(self._judge_pairs()), GROUPS),
+        ]
+        return rows, compared
+
+    def _sliced(self) -> Iterator[Metric]:
+        sliced = sliced_metrics(self.study, self.panel_turns, self.settings.panel_rule)
+        yield from (row for row in self.cutter.rows("eyt", sliced, SLICED) if row.n or row.n_unscored)
+
+    def _sweep(self) -> Iterator[Metric]:
+        """The swept scores, then τ and flips of the targets' rankings within each pool and over all."""
+        swept = sweep_metrics(self.study, self.panel_turns, self.settings.panel_rule, self.settings.alpha_sweep)
+        yield from self.cutter.rows("eyt", swept, SLICED)
+        for key, mask in self.study.units.cells(SWEPT):
+            for name in DIMENSION_METRIC.values():
+                scores = {
+                    float(each.slice["alpha"]): self._by_target(each, mask)  # type: ignore[arg-type]
+                    for each in swept
+                    if each.metric == f"{name}_weighted"
+                }
+                n = int(mask.sum())
+                for change in rank_changes(scores):
+                    yield from _rank_rows(name, key, change, n)
+
+    def _by_target(self, observed: Observed, mask: np.ndarray) -> dict[str, float]:
+        found = {}
+        for target in members_of(self.cutter, mask):
+            chosen = self.study.units.where({"target": target}) & mask
+            value = self.cutter.measure([observed], chosen)[0].value
+            if value is not None:
+                found[target] = value
+        return found
+
+    def _judge_pairs(self) -> Iterator[JudgePair]:
+        turns = self.study.turn_scores(self.turn_judgements, self.judges)
+        final, _ = self.study.final_scores(self.final_judgements, self.judges)
+        for a, b in combinations(range(len(self.judges)), 2):
+            yield JudgePair(
+                self.judges[a],
+                self.judges[b],
+                *(
+                    judged_metrics(
+                        self.study,
+                        _shared(turns, one, other),
+                        _shared(final, one, other),
+                        np.isfinite(_shared(final, one, other)[:, :, 0]),
+                        self.settings,
+                    )
+                    for one, other in ((a, b), (b, a))
+                ),
+            )
+
+    def judge_agreement(self) -> Iterator[Found]:
+        """Of judges with one another, by dimension, on satisfaction and on the final intent."""
+        if len(self.judges) < 2:
+            return
+        clusters = self.study.units.clusters
+        turns = self._dimensions(self.judges)
+        final, _ = self.study.final_scores(self.final_judgements, self.judges)
+        things = [
+            Judged(name, turns[:, :, place], clusters[self.study.conversation], HALVES, 20.0)
+            for place, name in enumerate(DIMENSION_METRIC.values())
+        ]
+        things.append(Judged("satisfaction", final[:, :, 1], clusters, SATISFACTION_SCALE, 25.0))
+        things.append(Judged("final_intent", final[:, :, 0], clusters, ()))
+        for thing in things:
+            yield from judge_agreement(thing, self.judges, self.bootstrap)
+
+    def human_agreement(self) -> Iterator[Found]:
+        """Of people with one another on the turns they rated blind."""
+        for rated in self._rated():
+            yield from human_agreement(rated, self.bootstrap)
+
+    def judge_human_agreement(self) -> Iterator[Found]:
+        """Of the panel and each judge with people, on the turns that people rated blind."""
+        for rated in self._rated() if self.judges else ():
+            yield from judge_human_agreement(rated, self.bootstrap)
+
+    def _dimensions(self, judges: Sequence[str]) -> np.ndarray:
+        """Turn scores [turns, judges, 3], 0–5."""
+        cube = self.study.turn_scores(self.turn_judgements, judges)
+        return np.stack([dimension_scores(cube[:, place]) for place in range(len(judges))], axis=1)
+
+    def _rated(self) -> Iterator[Rated]:
+        """What people rated blind (ratings made after seeing the judge's are left out), a dimension at a time."""
+        turns = self.study.turns.select("conversation_id", "turn_index").with_row_index("turn")
+        blind = self.human_ratings.filter(~pl.col("saw_judge"))
+        ratings = blind.join(turns, on=["conversation_id", "turn_index"], how="inner")
+        if ratings.is_empty():
+            return
+        judges = self._dimensions(self.judges) if self.judges else np.full((len(turns), 0, 3), np.nan)
+        scores = panel_scores(self.panel_turns.swapaxes(1, 2), self.settings.panel_rule)
+        panel = dimension_scores(scores)
+        conversation, units = self.study.conversation, self.study.units
+        for place, (dimension, metric) in enumerate(DIMENSION_METRIC.items()):
+            rows = ratings.filter(pl.col("dimension") == dimension)
+            if rows.is_empty():
+                continue
+            rated = np.array(sorted(set(rows["turn"])), dtype=int)
+            people = tuple(sorted(set(rows["annotator"])))
+            humans = np.full((len(rated), len(people)), np.nan)
+            columns = [people.index(name) for name in rows["annotator"]]
+            humans[np.searchsorted(rated, rows["turn"].to_numpy()), columns] = rows["score"].to_numpy()
+            yield Rated(
+                metric,
+                humans,
+                people,
+                judges[rated][:, :, place],
+                self.judges,
+                panel[rated, place],
+                self.study.position[rated],
+                units.keys["target"][conversation[rated]],
+                units.clusters[conversation[rated]],
+            )
+
+
+def _shared(cube: np.ndarray, one: int, other: int) -> np.ndarray:
+    """What judge `one` gave where `other` gave something too: [..., judges, k] → [..., 1, k]."""
+    both = np.isfinite(cube[:, one]) & np.isfinite(cube[:, other])
+    return np.where(both, cube[:, one], np.nan)[:, None]
+
+
+def _rank_rows(name: str, key: Key, change: RankChange, n: int) -> Iterator[Metric]:
+    flips = [list(pair) for pair in change.flips]
+    cut: dict[str, object] = {"alpha": list(change.alphas)}
+    yield _rank_row(f"{name}_rank_tau", key, cut, change.tau, n)
+    yield _rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, float(len(flips)), n)
+
+
+def _rank_row(metric: str, key: Key, cut: dict[str, object], value: float | None, n: int) -> Metric:
+    kind = METRICS[metric]
+    return Metric(
+        benchmark="eyt",
+        pool=key.get("pool"),
+        language=None,
+        target=None,
+        simulator=None,
+        judge=None,
+        partner=None,
+        goal_type=None,
+        slice=canonical_json(cut),
+        metric=metric,
+        value=value,
+        n=n,
+        n_unit=kind.n_unit,
+        n_unscored=0,
+        n_fault=0,
+        ci_low=None,
+        ci_high=None,
+        unit=kind.unit,
+    )

@@ -1,0 +1,73 @@
+"""The models that a build names: those of the settings, and those that its data came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import polars as pl
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.settings import Settings
+from tasks.foundation.tables.results import Model
+
+NAMED_IN: tuple[tuple[str, str], ...] = (
+    ("reviews", "annotator"),
+    ("votes", "voter"),
+    ("awareness_predictions", "target"),
+    ("awareness_scores", "judge"),
+    ("interactions", "target"),
+    ("interactions", "partner"),
+    ("interaction_scores", "judge"),
+    ("conversations", "target"),
+    ("conversations", "simulator"),
+    ("turn_judgements", "judge"),
+    ("final_intent_judgements", "judge"),
+)
+"""Table and column of every alias that data carries."""
+
+
+def aliases_in_settings(settings: Settings) -> list[str]:
+    """Every alias a stage's settings name, once, in the order of the stages."""
+    named: list[str | None] = [
+        settings.personas.designer,
+        settings.scenes.distiller,
+        settings.conflicts.assessor,
+        settings.dialogues.writer,
+        *settings.voting.annotators,
+        settings.voting.arbiter,
+        settings.chatseeds.seeder,
+        *settings.awareness.targets,
+        *settings.interaction.targets,
+        settings.interaction.partner,
+        settings.conversation.simulator,
+        *settings.conversation.targets,
+        *settings.judging.judges,
+    ]
+    return list(dict.fromkeys(alias for alias in named if alias is not None))
+
+
+def aliases_in_data(read: Callable[[str], pl.DataFrame]) -> list[str]:
+    """Every alias that rows carry, sorted."""
+    return sorted({alias for table, column in NAMED_IN for alias in read(table)[column].unique().to_list()})
+
+
+def model_rows(aliases: Iterable[str], model: Callable[[str], ModelSpec]) -> list[Model]:
+    """One row an alias, sorted; an alias that configs/models.yaml does not know any more has none."""
+    return [row for alias in sorted(set(aliases)) if (row := _row(alias, model)) is not None]
+
+
+def _row(alias: str, model: Callable[[str], ModelSpec]) -> Model | None:
+    try:
+        spec = model(alias)
+    except (ConfigError, KeyError):
+        return None
+    return Model(
+        alias=alias,
+        family=spec.family,
+        access=spec.access,
+        provider=spec.provider,
+        name=spec.name,
+        thinking=spec.thinking,
+        thinking_pair=spec.thinking_pair,
+    )

@@ -1,0 +1,144 @@
+"""Scores, intervals, comparisons and agreement of a build, from what its judges and people said; asks no model.
+
+Reads what the build has of both benchmarks: items, predictions and their scores; episodes, interactions and
+their scores; chat seeds, conversations, turns and their judgements; reviews, votes and verdicts; human reviews
+and ratings. Writes metrics, comparisons, agreement and models.
+
+Rows of `metrics`, null in a key column meaning all of them:
+
+* a leaderboard is `target` × (`pool`, for EYT-Bench) × (`language`), with `judge`, `simulator`, `partner`,
+  `goal_type` and `slice` null: the configured panel over everything;
+* `judge` set: that judge alone, for the metrics that need one;
+* `simulator` (EYT-Bench), `partner` or `goal_type` (DEMO's interaction) set: that part of it;
+* `slice` set: {"alpha": a} weighted scores under another α; {"label": l} accuracy on turns with that gold label;
+  {"turn": t} and {"part": "early" | "late"} by place in the dialogue;
+* `target` null: `<dimension>_rank_tau` and `_rank_flips`, slice {"alpha": [a, b], …}, and the simulator's health,
+  by `simulator` and `pool`.
+
+The panel is `judging.judges`. Input rows are predictions, interactions and conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.ids import digest, seed_of
+from tasks.foundation.settings import CONFIGS, Settings
+from tasks.foundation.stage import Prepared, Stage, StageContext
+from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.tables.results import Agreement
+from tasks.metrics.demo_benchmark import DemoBench
+from tasks.metrics.eyt_benchmark import EytBench
+from tasks.metrics.label_agreement import (
+    Found,
+    human_agreement,
+    human_ratings,
+    label_agreement,
+    review_ratings,
+    vote_ratings,
+)
+from tasks.metrics.model_rows import aliases_in_data, aliases_in_settings, model_rows
+
+READS = (
+    "awareness_items",
+    "awareness_predictions",
+    "awareness_scores",
+    "interaction_episodes",
+    "interactions",
+    "interaction_scores",
+    "chat_seeds",
+    "conversations",
+    "conversation_turns",
+    "turn_judgements",
+    "final_intent_judgements",
+    "reviews",
+    "votes",
+    "verdicts",
+    "human_reviews",
+    "human_ratings",
+)
+
+Scope = Literal["annotators", "voters", "judges", "human", "judge_human"]
+
+
+def prepare(context: StageContext) -> Prepared:
+    """Everything; there are no items to work on."""
+    settings = context.settings
+    bootstrap = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics"))
+    demo = DemoBench.of(context.read, settings.judging.judges, bootstrap)
+    eyt = EytBench.of(context.read, settings.judging.judges, settings.metrics, bootstrap)
+    demo_metrics, demo_comparisons = demo.metrics_and_comparisons()
+    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(lambda texts: context.encoder().encode(texts))
+    aliases = [*aliases_in_settings(settings), *aliases_in_data(context.read)]
+    return Prepared(
+        items=[],
+        rows={
+            "metrics": [*demo_metrics, *eyt_metrics],
+            "comparisons": [*demo_comparisons, *eyt_comparisons],
+            "agreement": list(_agreement(context, demo, eyt, bootstrap)),
+            "models": model_rows(aliases, context.model),
+        },
+        accounting=_accounting(context, demo, eyt),
+    )
+
+
+def _agreement(context: StageContext, demo: DemoBench, eyt: EytBench, bootstrap: Bootstrap) -> Iterator[Agreement]:
+    reviews, votes = context.read("reviews"), context.read("votes")
+    people = human_ratings(context.read("verdicts"), context.read("human_reviews"))
+    yield from _rows("annotators", label_agreement(review_ratings(reviews), bootstrap))
+    yield from _rows("voters", label_agreement(vote_ratings(votes, reviews), bootstrap))
+    yield from _rows("human", human_agreement(people, bootstrap))
+    yield from _rows("judges", demo.judge_agreement())
+    yield from _rows("judges", eyt.judge_agreement())
+    yield from _rows("human", eyt.human_agreement())
+    yield from _rows("judge_human", eyt.judge_human_agreement())
+
+
+def _rows(scope: Scope, found: Iterable[Found]) -> Iterator[Agreement]:
+    for one in found:
+        yield Agreement(
+            scope=scope,
+            category=one.category,
+            statistic=one.agreed.statistic,
+            raters=" × ".join(one.raters),
+            value=one.agreed.value,
+            ci_low=one.agreed.ci_low,
+            ci_high=one.agreed.ci_high,
+            n=one.agreed.n,
+        )
+
+
+def _accounting(context: StageContext, demo: DemoBench, eyt: EytBench) -> Accounting:
+    """Every prediction, interaction and conversation counts in a score, or is void by a fault."""
+    tables = ("awareness_predictions", "interactions", "conversations")
+    n_in = sum(context.read(table).height for table in tables)
+    here = demo.study.predictions, demo.study.interactions, eyt.study.conversations.filter(eyt.study.present)
+    void = int((eyt.study.void & eyt.study.present).sum())
+    played = demo.study.interactions["interaction_id"].is_not_null() & demo.study.interactions["void"]
+    void += int(played.sum())
+    known = int((~here[0]["void"]).sum()) + int(here[1]["interaction_id"].is_not_null().sum()) + here[2].height
+    left_out = {"void": void, "no_longer_referred_to": n_in - known}
+    return Accounting(n_in, known - void, {reason: count for reason, count in left_out.items() if count})
+
+
+def depends_on(settings: Settings) -> list[object]:
+    """What the rows depend on beside the stage's own section: the configured panel, and what models are."""
+    return [
+        digest("panel", settings.judging.judges),
+        digest("aliases", aliases_in_settings(settings)),
+        CONFIGS / "models.yaml",
+    ]
+
+
+STAGE = Stage(
+    name="metrics",
+    reads=READS,
+    reads_if_made=READS,
+    prepare=prepare,
+    prepared=("metrics", "comparisons", "agreement", "models"),
+    taxonomies=("explicit_intent", "latent_intent"),
+    encodes=True,
+    files=depends_on,
+)
