@@ -30,12 +30,14 @@ def check_files(folder: Path = CHECKS) -> list[Path]:
 
 def run_checks(connection: duckdb.DuckDBPyConnection, folder: Path = CHECKS) -> Iterator[Checked]:
     """The outcome of each check, in order of their names; TableError for a check that cannot be run."""
-    for file in check_files(folder):
-        try:
-            connection.execute(file.read_text(encoding="utf-8"))
-        except duckdb.Error as error:
-            raise TableError(f"check {file.name} cannot be run: {error}") from None
-        names = [column[0] for column in connection.description or ()]
-        rows = connection.fetchall()
-        examples = tuple(dict(zip(names, row, strict=True)) for row in rows[:SHOWN])
-        yield Checked(file.stem, len(rows), examples)
+    return (run_check(connection, file) for file in check_files(folder))
+
+
+def run_check(connection: duckdb.DuckDBPyConnection, file: Path) -> Checked:
+    try:
+        connection.execute(file.read_text(encoding="utf-8"))
+    except duckdb.Error as error:
+        raise TableError(f"check {file.name} cannot be run: {error}") from None
+    names = [column[0] for column in connection.description or ()]
+    rows = connection.fetchall()
+    return Checked(file.stem, len(rows), tuple(dict(zip(names, row, strict=True)) for row in rows[:SHOWN]))

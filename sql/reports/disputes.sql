@@ -38,7 +38,7 @@ disputed as (
         *,
         round(100.0 * voted_on / labels, 1) as voted_on_percent,
     from counted
-    order by voted_on_percent desc, category ASC, element ASC
+    order by voted_on_percent desc, category asc, element asc
 
 )
 

@@ -80,7 +80,7 @@ shares as (
         times,
         round(100.0 * times / sum(times) over (partition by label, language), 1) as percent,
     from counted
-    order by label ASC, language ASC, times desc, found ASC
+    order by label asc, language asc, times desc, found asc
 
 )
 

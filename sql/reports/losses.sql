@@ -38,7 +38,7 @@ losses as (
 most_first as (
 
     select * from losses
-    order by lost_rows desc, lost_in ASC, why ASC
+    order by lost_rows desc, lost_in asc, why asc
 
 )
 

@@ -51,7 +51,7 @@ rates as (
             failures.stage = requests.stage
             and failures.purpose = requests.purpose
             and failures.alias = requests.alias
-    order by failures.failed desc, failures.stage ASC, failures.purpose ASC
+    order by failures.failed desc, failures.stage asc, failures.purpose asc
 
 )
 

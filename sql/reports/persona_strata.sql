@@ -46,7 +46,7 @@ strata as (
     from drawn
     inner join pools on drawn.pool = pools.pool
     left join sources on drawn.pool = sources.pool
-    order by drawn.pool ASC, drawn.drawn desc, drawn.stratum ASC
+    order by drawn.pool asc, drawn.drawn desc, drawn.stratum asc
 
 )
 

@@ -1,0 +1,177 @@
+"""A tiny build that keeps every claim of sql/checks, and what breaks each of them. Rows are plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tasks.foundation.store.views import _STAGE_RUN_COLUMNS
+from tasks.foundation.tables import TABLES
+
+Rows = dict[str, list[dict[str, Any]]]
+
+NOON = datetime(2026, 5, 21, 12, tzinfo=UTC)
+LATER = datetime(2026, 5, 21, 13, tzinfo=UTC)
+
+_PLAIN: dict[str, Any] = {"string": "x", "int32": 1, "int64": 1, "float": 0.5, "double": 0.5, "bool": False}
+
+
+def good() -> Rows:
+    """One persona, two characters, one scene, pairing and dialogue of two turns, reviewed and voted on."""
+    label = {"dialogue_id": "d1", "element": "goal.goal1"}
+    other = {"dialogue_id": "d1", "element": "persona.1.hobby"}
+    return {
+        "stage_runs": [
+            _stage("personas", n_in=3, n_produced=1, n_filtered=1, n_failed=1),
+            _stage("scenes", n_in=2, n_produced=1, n_filtered=1, n_failed=0),
+        ],
+        "persona_candidates": [_row("persona_candidates", persona_id="p1", pool="a", token_count=3)],
+        "persona_pool": [_row("persona_pool", pool="a", rank=0, persona_id="p1", stratum="s", quota=1)],
+        "characters": [
+            _row("characters", character_id="c1", language="en", persona_id="p1", age=30, age_band="Adulthood"),
+            _row("characters", character_id="c2", language="en", persona_id=None, age=70, age_band="Advanced age"),
+        ],
+        "duplicates": [
+            _row(
+                "duplicates",
+                table_name="persona_candidates",
+                row_id="p9",
+                duplicate_of="p1",
+                method="embedding",
+                cosine=0.9,
+            ),
+            _row(
+                "duplicates", table_name="seed_dialogues", row_id="s1#2", duplicate_of="s1", method="exact", cosine=None
+            ),
+        ],
+        "seed_dialogues": [
+            _row("seed_dialogues", seed_id="s1", language="en", turns=[{"speaker": "A", "text": "hi"}], turn_count=1)
+        ],
+        "scenes": [_row("scenes", scene_id="sc1", seed_id="s1", language="en", goal_type="advice")],
+        "pairings": [
+            _row("pairings", pairing_id="pa1", scene_id="sc1", character1_id="c1", character2_id="c2", language="en")
+        ],
+        "conflicts": [
+            _row(
+                "conflicts",
+                pairing_id="pa1",
+                is_coherent=True,
+                relationship="friends",
+                familiarity=6,
+                talkway="phone call",
+                selected=True,
+                selection_rank=0,
+            )
+        ],
+        "dialogues": [_row("dialogues", dialogue_id="d1", pairing_id="pa1", language="en", turn_count=2)],
+        "utterances": [
+            _row("utterances", dialogue_id="d1", turn_index=1, speaker=1, text="hello"),
+            _row("utterances", dialogue_id="d1", turn_index=2, speaker=2, text="hello to you"),
+        ],
+        "reviews": [
+            _row("reviews", **label, annotator="m1", family="f1", action="edit", proposed='"y"'),
+            _row("reviews", **label, annotator="m2", family="f2", action="keep", proposed=None),
+            _row("reviews", **other, annotator="m1", family="f1", action="reject", proposed=None),
+            _row("reviews", **other, annotator="m2", family="f2", action=None, proposed=None),
+        ],
+        "votes": [
+            _row("votes", **label, voter=voter, candidates='[{"value": "x"}, {"value": "y"}]', candidate=1)
+            for voter in ("m1", "m2", "m3")
+        ],
+        "verdicts": [
+            _row(
+                "verdicts", **label, outcome="unanimous", value='"y"', changed=True, votes_for=3, votes_cast=3, panel=3
+            ),
+            _row("verdicts", **other, outcome="rejected", value=None, votes_for=2, votes_cast=3, panel=3),
+        ],
+        "awareness_items": [
+            _item("goal", gold='{"goal": {"goal1": "y"}}'),
+            _item("persona", gold='{"persona": {"participant1": {"name": "Ann"}}}'),
+            _item("utterance", gold='{"intent": "greet"}', turn_index=1, utterance_text="hello"),
+        ],
+        "interaction_episodes": [
+            _row(
+                "interaction_episodes", episode_id="e1", dialogue_id="d1", language="en", familiarity=6, source="build"
+            )
+        ],
+        "rejects": [_row("rejects", stage="personas", row_key="file:3", kind="parse", reason="not JSON")],
+        "llm_calls": [
+            _row(
+                "llm_calls",
+                request_id="r1",
+                finish_reason="stop",
+                error_kind=None,
+                prompt_tokens=9,
+                cached_tokens=0,
+                completion_tokens=5,
+                reasoning_tokens=0,
+            ),
+            _row(
+                "llm_calls",
+                request_id="r2",
+                finish_reason=None,
+                error_kind="timeout",
+                prompt_tokens=None,
+                cached_tokens=None,
+                completion_tokens=None,
+                reasoning_tokens=None,
+                cost_usd=None,
+            ),
+        ],
+        "replies": [
+            _row("replies", request_id="r1", prompt="[]", reply="hi"),
+            _row("replies", request_id="r2", reply=None),
+        ],
+    }
+
+
+def tables_of(rows: Rows) -> duckdb.DuckDBPyConnection:
+    """A database in memory that has every table the views have, filled with `rows`."""
+    connection = duckdb.connect()
+    for name, table in TABLES.items():
+        filled = pa.Table.from_pylist(rows.get(name, []), schema=_nullable(table.schema))  # noqa: F841 - read by name
+        connection.execute(f"create table {name} as select 'b1' as build, * from filled")
+    columns = ", ".join(f"{name} {type_}" for name, type_ in _STAGE_RUN_COLUMNS)
+    connection.execute(f"create table stage_runs ({columns})")
+    for run in rows.get("stage_runs", []):
+        connection.execute(
+            f"insert into stage_runs ({', '.join(run)}) values ({', '.join('?' * len(run))})", list(run.values())
+        )
+    return connection
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """Planted rows may break any declaration, that of a value that must be there too."""
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def _row(table: str, **values: Any) -> dict[str, Any]:
+    """A row with the given values and some value in every other column."""
+    filled = {field.name: _some(field.type) for field in TABLES[table].schema}
+    assert not set(values) - set(filled), f"{table} has no such columns: {set(values) - set(filled)}"
+    return {**filled, **values}
+
+
+def _some(type_: pa.DataType) -> Any:
+    if pa.types.is_list(type_):
+        return []
+    if pa.types.is_struct(type_):
+        return {field.name: _some(field.type) for field in type_}
+    if pa.types.is_timestamp(type_):
+        return NOON
+    return _PLAIN[str(type_)]
+
+
+def _stage(stage: str, **counts: int) -> dict[str, Any]:
+    return {"build": "b1", "stage": stage, "started_at": NOON, "ended_at": LATER, **counts}
+
+
+def _item(task: str, **values: Any) -> dict[str, Any]:
+    place: Mapping[str, Any] = {"turn_index": None, "utterance_text": None, **values}
+    return _row(
+        "awareness_items", item_id=f"i-{task}", task=task, dialogue_id="d1", language="en", source="build", **place
+    )

@@ -1,0 +1,131 @@
+"""Every check finds nothing in a build that is right, and something where its claim is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flows.checks import CHECKS, check_files, run_check, run_checks
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import open_views
+from tasks.foundation.tables import TABLES
+from tasks.foundation.taxonomies import taxonomy
+from tests.contract.sql_rows import NOON, Rows, good, tables_of
+
+Plant = Callable[[Rows], object]
+
+
+def change(table: str, place: int = 0, **values: Any) -> Plant:
+    """Give one row other values."""
+    return lambda rows: rows[table][place].update(values)
+
+
+def again(table: str, place: int = 0, **values: Any) -> Plant:
+    """Add a copy of one row, with some values changed."""
+    return lambda rows: rows[table].append({**rows[table][place], **values})
+
+
+def without(table: str, place: int = 0) -> Plant:
+    """Take one row away."""
+    return lambda rows: rows[table].pop(place)
+
+
+PLANTED: dict[str, Plant] = {
+    "awareness_items__dialogue_exists": change("awareness_items", dialogue_id="d404"),
+    "awareness_items__gold_has_no_rejected": change(
+        "awareness_items", 1, gold='{"persona": {"participant1": {"hobby": "chess"}}}'
+    ),
+    "awareness_items__turn_only_for_utterances": change("awareness_items", 0, turn_index=1),
+    "characters__age_in_band": change("characters", age=40),
+    "characters__persona_exists": change("characters", persona_id="p404"),
+    "conflicts__pairing_exists": change("conflicts", pairing_id="pa404"),
+    "conflicts__selected_has_relationship": change("conflicts", relationship=None),
+    "conflicts__selection_ranks_are_gapless": change("conflicts", selection_rank=1),
+    "dialogues__pairing_was_selected": change("conflicts", selected=False),
+    "dialogues__turn_count_matches": change("dialogues", turn_count=3),
+    "duplicates__cosine_only_when_embedded": change("duplicates", cosine=None),
+    "duplicates__dropped_rows_are_not_used": again("persona_pool", persona_id="p9", rank=1, stratum="t"),
+    "duplicates__kept_row_exists": change("duplicates", 1, duplicate_of="s404"),
+    "interaction_episodes__dialogue_exists": change("interaction_episodes", language="zh"),
+    "interaction_episodes__familiarity_range": change("interaction_episodes", familiarity=11),
+    "llm_calls__no_silent_end": change("llm_calls", finish_reason=None),
+    "llm_calls__reply_is_kept": without("replies"),
+    "llm_calls__usage_is_not_negative": change("llm_calls", cached_tokens=10),
+    "pairings__characters_differ": change("pairings", character2_id="c1"),
+    "pairings__languages_agree": change("characters", 1, language="zh"),
+    "persona_candidates__token_count_positive": change("persona_candidates", token_count=0),
+    "persona_pool__no_persona_twice": again("persona_pool", rank=1),
+    "persona_pool__persona_exists": change("persona_pool", pool="b"),
+    "persona_pool__quotas_match": change("persona_pool", quota=2),
+    "persona_pool__ranks_are_gapless": change("persona_pool", rank=1),
+    "rejects__failures_are_counted": without("rejects"),
+    "rejects__reason_given": change("rejects", reason=" "),
+    "reviews__proposed_only_with_edit": change("reviews", action=None),
+    "reviews__two_families_look_at_each_label": change("reviews", 1, family="f1"),
+    "scenes__goal_type_known": change("scenes", goal_type="Advice"),
+    "scenes__seed_exists": change("scenes", seed_id="s404"),
+    "seed_dialogues__turn_count_matches": change("seed_dialogues", turn_count=2),
+    "stage_runs__accounting_balances": change("stage_runs", n_failed=2),
+    "stage_runs__ended_after_started": change("stage_runs", ended_at=NOON.replace(hour=11)),
+    "utterances__speakers_alternate": change("utterances", 1, speaker=1),
+    "utterances__text_is_not_empty": change("utterances", text=" "),
+    "utterances__turns_are_gapless": change("utterances", 1, turn_index=3),
+    "verdicts__majorities_are_strict": change("verdicts", 1, votes_for=1),
+    "verdicts__one_per_label": again("verdicts"),
+    "verdicts__pending_only_when_manual": change("verdicts", pending=True),
+    "verdicts__value_null_only_when_rejected": change("verdicts", 1, outcome="manual"),
+    "votes__candidate_in_range": change("votes", candidate=2),
+    "votes__label_was_reviewed": change("votes", element="goal.goal2"),
+}
+
+
+def found_by(name: str, rows: Rows) -> int:
+    with tables_of(rows) as connection:
+        return run_check(connection, CHECKS / f"{name}.sql").rows
+
+
+def test_every_check_has_a_planted_violation() -> None:
+    assert sorted(PLANTED) == [file.stem for file in check_files()]
+
+
+def test_no_check_finds_anything_in_a_build_that_is_right() -> None:
+    with tables_of(good()) as connection:
+        assert [outcome for outcome in run_checks(connection) if outcome.rows] == []
+
+
+@pytest.mark.parametrize("name", sorted(PLANTED))
+def test_a_check_finds_what_breaks_its_claim(name: str) -> None:
+    rows = good()
+    PLANTED[name](rows)
+    assert found_by(name, rows) > 0
+
+
+def test_a_label_without_a_verdict_is_found_too() -> None:
+    rows = good()
+    without("verdicts")(rows)
+    assert found_by("verdicts__one_per_label", rows) == 1
+
+
+def test_every_check_runs_on_an_empty_store(tmp_path: Any) -> None:
+    with open_views(Layout(tmp_path)) as connection:
+        assert {outcome.rows for outcome in run_checks(connection)} == {0}
+
+
+@pytest.mark.parametrize("file", check_files(), ids=lambda file: file.stem)
+def test_a_check_is_named_for_a_table_and_its_claim(file: Any) -> None:
+    table, _, claim = file.stem.partition("__")
+    assert table in {*TABLES, "stage_runs"}
+    assert claim
+
+
+def test_the_goal_types_in_sql_are_those_of_the_taxonomy() -> None:
+    text = (CHECKS / "scenes__goal_type_known.sql").read_text(encoding="utf-8")
+    assert [label for label in taxonomy("goal_type").names if f"('{label}')" not in text] == []
+
+
+def test_the_age_bands_in_sql_are_those_of_the_taxonomy() -> None:
+    text = (CHECKS / "characters__age_in_band.sql").read_text(encoding="utf-8")
+    for label in taxonomy("age_band").labels:
+        assert f"('{label.name}', {label.low}, {label.high})" in text

@@ -1,0 +1,50 @@
+"""The SQL files: every report answers on an empty store, and all are written in one way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tasks.foundation.settings import ROOT
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import open_views
+from tests.contract.sql_rows import good, tables_of
+
+REPORTS = sorted((ROOT / "sql" / "reports").glob("*.sql"))
+FILES = [*REPORTS, *sorted((ROOT / "sql" / "checks").glob("*.sql"))]
+
+
+def name_of(file: Path) -> str:
+    return f"{file.parent.name}/{file.stem}"
+
+
+@pytest.mark.parametrize("file", REPORTS, ids=name_of)
+def test_a_report_has_columns_and_no_rows_on_an_empty_store(file: Path, tmp_path: Path) -> None:
+    with open_views(Layout(tmp_path)) as connection:
+        answer = connection.execute(file.read_text(encoding="utf-8"))
+        assert answer.description
+        assert answer.fetchall() == []
+
+
+@pytest.mark.parametrize("file", REPORTS, ids=name_of)
+def test_a_report_has_rows_where_there_is_something_to_report(file: Path) -> None:
+    with tables_of(good()) as connection:
+        assert connection.execute(file.read_text(encoding="utf-8")).fetchall()
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_a_file_says_its_grain_first_and_selects_its_last_step_last(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").rstrip().splitlines()
+    steps = re.findall(r"^([a-z0-9_]+)(?: \([a-z_, ]+\))? as \($", "\n".join(lines), re.MULTILINE)
+    assert lines[0].startswith("-- ")
+    assert "one row per" in lines[0]
+    assert lines[-1] == f"select * from {steps[-1]}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_a_file_names_no_path(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert "read_parquet" not in text
+    assert "/" not in re.sub(r"--.*|[a-z0-9_.)]+ / [a-z(]+", "", text)
