@@ -6,12 +6,14 @@ differ. A retry starts at the top and finds what is done.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import date
 
 from prefect import flow
 
 from flows import chain
 from flows.options import RebuildOptions
+from flows.preflight import look_ahead
 from flows.results import StageResult
 from flows.stages import FLOWS
 
@@ -22,7 +24,9 @@ DEFAULTS = RebuildOptions()
 async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
     """Personas, scenes, conflicts, dialogues, voting, curation: source files → a voted benchmark."""
     build = options.build_on(date.today())
+    stages = chain.selected(options)
+    await asyncio.to_thread(look_ahead, options, stages, build)
     results: list[StageResult] = []
-    for name in chain.selected(options):
+    for name in stages:
         results += await FLOWS[name](options.of(build=build, force=options.forces(name)))
     return results

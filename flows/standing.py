@@ -23,7 +23,8 @@ class Standing:
     """One stage of a build (of a stage that fans out, one member); `why` is a phrase for people, or empty.
 
     `behind`: nothing of the stage itself has changed, but a stage before it is not up to date.
-    `would_do_nothing`: a run of this stage alone would find it up to date.
+    `error`: what a run of this stage alone would end with at once. `would_do_nothing`: such a run would find it
+    up to date.
     """
 
     stage: str
@@ -31,6 +32,7 @@ class Standing:
     state: State
     why: str
     commit: Commit | None
+    error: ColloquyError | None = None
 
     @property
     def would_do_nothing(self) -> bool:
@@ -56,13 +58,13 @@ def _alone(
     run = run_name(stage.name, member)
     commit = commits.get(run)
 
-    def standing(state: State, why: str) -> Standing:
-        return Standing(stage.name, run, state, why, commit)
+    def standing(state: State, why: str, error: ColloquyError | None = None) -> Standing:
+        return Standing(stage.name, run, state, why, commit, error)
 
     try:
         inputs = inputs_of(stage, workspace, commits, build, member)
     except ColloquyError as error:
-        return standing("missing" if commit is None else "stale", str(error))
+        return standing("missing" if commit is None else "stale", str(error), error)
     if commit is None:
         return standing("missing", "not run yet")
     decision, _ = decide(commit, inputs.fingerprint, force=False)

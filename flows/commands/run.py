@@ -68,20 +68,17 @@ def chosen_profile(given: str | None) -> str:
 
 
 def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
-    """Whether every selected stage is up to date: then Prefect need not be started. Says so."""
-    from flows import chain
-    from flows.standing import standings
+    """Whether every selected stage is up to date: then Prefect need not be started. Says so.
 
-    names, build = chain.selected(options), options.build_on(date.today())
-    workspace = chain.open_workspace(options)
-    if options.force:
-        return False
-    found = standings(workspace, build, chain.names())
-    mine = [standing for standing in found if standing.stage in names]
-    if not all(standing.would_do_nothing for standing in mine):
-        return False
-    shown.up_to_date(build, mine)
-    return True
+    Raises what a run would be refused for, before anything is started.
+    """
+    from flows import chain
+    from flows.preflight import look_ahead
+
+    todo, done = look_ahead(options, chain.selected(options), options.build_on(date.today()))
+    if not todo:
+        shown.up_to_date(options.build_on(date.today()), done)
+    return not todo
 
 
 def _under_prefect(options: RebuildOptions, shown: Screen, verbose: bool) -> int:

@@ -1,0 +1,205 @@
+"""The command: bad input is one message and the exit code of its class; nothing is started for it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from flows import cli
+from flows.commands.cache import age
+from flows.commands.shell import Shell, ends_input
+from flows.commands.status import age_of
+from tasks.foundation import errors
+from tasks.foundation.errors import ColloquyError, ConfigError
+from tasks.foundation.settings import ROOT
+from tasks.foundation.store.layout import Layout
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def colloquy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`colloquy` in this process: its exit code and what it wrote."""
+    monkeypatch.setenv("PREFECT_HOME", "/nowhere/prefect")
+
+    def run(*arguments: str, typed: str = "") -> Ended:
+        monkeypatch.setattr(sys, "argv", ["colloquy", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+        else:
+            code = 0
+        written = capsys.readouterr()
+        return Ended(code, written.out, written.err)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["run", "--profile", "tset"], 2, "did you mean 'test'?"),
+        (["run", "--profile", "test", "--set", "voting.arbitr=x"], 2, "did you mean 'voting.arbiter'?"),
+        (["run", "--profile", "test", "--set", "voting"], 2, "expected section.key=value, found 'voting'"),
+        (["run", "--profile", "test", "--build", "a/b"], 2, "build name 'a/b'"),
+        (["run", "--profile", "test", "--only", "votin"], 2, "did you mean 'voting'?"),
+        (["run", "--profile", "test", "--only", "voting", "--from", "scenes"], 2, "cannot be given together"),
+        (["run", "--profile", "test", "--set", "voting.arbiter=scripted-a"], 2, "voting.arbiter"),
+        (["run", "--profile", "test", "--set", "voting.arbiter=nobody"], 2, "'nobody'"),
+        (["run", "--profile", "test", "--set", "voting.arbiter=gpt-4o"], 5, "OPENAI_API_KEY"),
+        (["run", "--profile", "test", "--only", "voting"], 4, "colloquy run --from dialogues"),
+        (["use", "nix"], 4, "build 'nix' does not exist"),
+        (["use"], 2, "--newest"),
+        (["check", "--build", "nix"], 4, "build 'nix' does not exist"),
+        (["sql", "select foo from scenes"], 2, 'Referenced column "foo" not found'),
+        (["sql", "create table x (i int)"], 2, "read-only"),
+        (["sql", "--file", "nix.sql"], 2, "nix.sql"),
+        (["models", "pull"], 2, "--demo or --all"),
+        (["models", "pull", "gpt-9"], 2, "'gpt-9'"),
+        (["cache", "prune"], 2, "--older-than or --stage"),
+        (["cache", "prune", "--older-than", "soon"], 2, "30d, 12h or 45min"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_one_message_and_a_code(
+    colloquy: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, says: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ended = colloquy(*arguments)
+    assert ended.code == code
+    assert says in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_misspelt_environment_variable_is_refused(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLOQUY_RUN__SED", "1")
+    ended = colloquy("run", "--profile", "test")
+    assert ended.code == 2
+    assert "did you mean 'COLLOQUY_RUN__SEED'?" in ended.err
+
+
+def test_weights_that_are_not_here_are_named_with_the_command_that_gets_them(
+    colloquy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLLOQUY_MODELS_DIR", str(tmp_path))
+    ended = colloquy("run", "--profile", "demo")
+    assert ended.code == 5
+    assert "colloquy models pull qwen2.5-coder-0.5b" in ended.err
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(ZeroDivisionError):
+        colloquy()
+
+
+def _kinds(of: type[ColloquyError]) -> list[type[ColloquyError]]:
+    return [of, *(kind for each in of.__subclasses__() for kind in _kinds(each))]
+
+
+def test_every_exit_code_is_explained_in_the_help_and_the_documentation() -> None:
+    written = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    codes = {kind.exit_code for kind in _kinds(errors.ColloquyError)} | {0, 7, 8, 130}
+    for code in codes:
+        assert f" {code} " in cli.EXIT_CODES.replace("\n", " ")
+        assert f"| {code} |" in written
+
+
+def test_the_status_of_an_empty_store_says_how_to_begin(colloquy: Run) -> None:
+    ended = colloquy("status", "--profile", "test")
+    assert ended.code == 0
+    assert "not run yet" in ended.out
+    assert "colloquy run" in ended.out
+
+
+def test_answers_come_as_a_box_as_csv_and_as_json(colloquy: Run) -> None:
+    query = "select 1 as n, null as nothing, 'a,b' as text, [1, 2] as several, true as yes"
+    assert "│" in colloquy("sql", query).out
+    assert colloquy("sql", query, "--format", "csv").out == 'n,nothing,text,several,yes\n1,,"a,b","[1, 2]",true\n'
+    assert json.loads(colloquy("sql", query, "--format", "json").out) == [
+        {"n": 1, "nothing": None, "text": "a,b", "several": [1, 2], "yes": True}
+    ]
+
+
+def test_an_answer_without_rows_is_still_json(colloquy: Run) -> None:
+    assert json.loads(colloquy("sql", "select * from scenes", "--format", "json").out) == []
+
+
+def test_a_query_may_come_from_standard_input_and_hold_several_statements(colloquy: Run) -> None:
+    ended = colloquy("sql", "--format", "csv", typed="select 1 as a; select 2 as b;")
+    assert ended.out == "a\n1\nb\n2\n"
+
+
+def test_enter_ends_the_input_once_the_statement_is_finished() -> None:
+    assert not ends_input("select 1")
+    assert ends_input("select 1;")
+    assert ends_input(".tables")
+    assert ends_input("  ")
+
+
+def test_the_shell_survives_mistakes_and_knows_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from flows.commands.answers import Format
+
+    shell = Shell(Layout(tmp_path), Format.csv)
+    for text in (
+        "select foo from scenes;",
+        ".schema verdicts",
+        ".tables turn",
+        ".schema nix",
+        ".nix",
+        "select 1 as one;",
+    ):
+        shell.answer(text)
+    out = capsys.readouterr().out
+    assert 'Referenced column "foo" not found' in out
+    assert "size of the panel that voted" in out
+    assert "conversation_turns" in out
+    assert ".schema expects one of" in out
+    assert ".help lists what is" in out
+    assert out.endswith("one\n1\n")
+
+
+def test_ages_are_read_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert age("12h").total_seconds() == 12 * 3600
+    with pytest.raises(ConfigError):
+        age("12")
+    assert age_of("2020-01-01T00:00:00+00:00").endswith(" d")
+
+
+def test_the_doctor_never_shows_a_key(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    ended = colloquy("doctor", "--profile", "demo-paper")
+    assert "a key is set in OPENAI_API_KEY" in ended.out
+    assert "GEMINI_API_KEY, which is not set" in ended.out
+    assert "sk-very-secret" not in ended.out + ended.err
+    assert ended.code == 5
+
+
+def test_the_doctor_names_the_publisher_of_every_weight(colloquy: Run) -> None:
+    ended = colloquy("doctor", "--profile", "test")
+    assert "published by Qwen, Apache-2.0" in ended.out
+
+
+def test_checks_on_an_empty_store_find_nothing(colloquy: Run) -> None:
+    ended = colloquy("check")
+    assert ended.code == 0
+    assert "found nothing" in ended.out
