@@ -64,6 +64,7 @@ class Reading:
     rejects: list[Reject] = field(default_factory=list)
     filtered: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    _times: Counter[str] = field(default_factory=Counter)
 
     def persona_id(self, source_key: str) -> str:
         return content_id("persona", self.pool, source_key)
@@ -79,11 +80,11 @@ class Reading:
     def repeat(self, source_key: str) -> None:
         """Ends a row that repeats an earlier one word for word, its id included."""
         persona_id = self.persona_id(source_key)
-        number = sum(1 for earlier in self.repeats if earlier.duplicate_of == persona_id) + 1
+        self._times[persona_id] += 1
         self.repeats.append(
             Duplicate(
                 table_name="persona_candidates",
-                row_id=f"{persona_id}#{number}",
+                row_id=f"{persona_id}#{self._times[persona_id]}",
                 duplicate_of=persona_id,
                 cosine=None,
                 method="exact",

@@ -16,7 +16,7 @@ from typing import Any
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import PersonaSource, Settings
-from tasks.foundation.sources import find_files, source_identity
+from tasks.foundation.sources import find_files, source_identity, with_distinct_keys
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Character
@@ -66,7 +66,7 @@ def prepare(context: StageContext) -> Prepared:
         "persona_pool": [row for pool in pools for row in pool.drawn],
         "duplicates": [row for pool in pools for row in pool.duplicates],
         "character_briefs": briefs,
-        "rejects": rejects,
+        "rejects": with_distinct_keys(rejects),
     }
     accounting = sum((pool.accounting for pool in pools), Accounting())
     return Prepared([brief.character_id for brief in briefs], rows, accounting)

@@ -14,7 +14,7 @@ from typing import Any
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.ids import content_id, seeded_order
 from tasks.foundation.settings import PerLanguage, Settings
-from tasks.foundation.sources import find_files, source_identity
+from tasks.foundation.sources import find_files, source_identity, with_distinct_keys
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import Duplicate
@@ -51,7 +51,11 @@ def prepare(context: StageContext) -> Prepared:
         filtered={reason: count for reason, count in filtered.items() if count},
         failed=dict(found.failed),
     )
-    rows: Rows = {"seed_dialogues": found.seeds, "duplicates": found.duplicates, "rejects": found.rejects}
+    rows: Rows = {
+        "seed_dialogues": found.seeds,
+        "duplicates": found.duplicates,
+        "rejects": with_distinct_keys(found.rejects),
+    }
     return Prepared(items, rows, accounting)
 
 

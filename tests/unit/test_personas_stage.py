@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.stage import Prepared
+from tasks.foundation.tables import TABLES
 from tasks.foundation.taxonomies import taxonomy
 from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, without_identity
 from tasks.personas.prompts import DESIGN, design_inputs
@@ -177,6 +178,17 @@ def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning(caplog: pyt
     assert "personas.pool_size" in caplog.text
     prepared.accounting.check("personas")
     assert "not_sampled" not in prepared.accounting.filtered
+
+
+def test_two_pools_of_one_file_do_not_share_reject_keys() -> None:
+    source = "reader: nemotron, path: configs/sample/nemotron_personas.jsonl"
+    context = FakeContext(STAGE, f"personas.sources=[{{pool: p, {source}}}, {{pool: q, {source}}}]")
+    prepared = STAGE.prepare(context)
+    prepared.accounting.check("personas")
+    context.add(prepared.rows)
+    for table in STAGE.prepared:
+        keys = context.made(table).select(TABLES[table].key) if table in TABLES else context.made(table)
+        assert keys.is_unique().all(), table
 
 
 def test_settings_that_cannot_work_stop_before_anything_is_read(tmp_path: Path) -> None:

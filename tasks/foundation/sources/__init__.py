@@ -8,8 +8,9 @@ is one JSON array.
 
 from __future__ import annotations
 
+from tasks.foundation.sources.keys import with_distinct_keys
 from tasks.foundation.sources.local import find_files
 from tasks.foundation.sources.open import open_source, source_identity
 from tasks.foundation.sources.rows import Problem, SourceRow
 
-__all__ = ["Problem", "SourceRow", "find_files", "open_source", "source_identity"]
+__all__ = ["Problem", "SourceRow", "find_files", "open_source", "source_identity", "with_distinct_keys"]
