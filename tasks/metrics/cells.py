@@ -51,8 +51,8 @@ class Units:
         """Key and mask of every cell of the breakdowns, in order; combinations that do not occur are left out."""
         for breakdown in breakdowns:
             columns = [self.keys[column] for column in breakdown]
-            combinations = {combination for combination in zip(*columns, strict=True) if None not in combination}
-            for combination in sorted(combinations):
+            rows = zip(*columns, strict=True) if columns else [()] * len(self)
+            for combination in sorted({row for row in rows if None not in row}):
                 key = dict(zip(breakdown, combination, strict=True))
                 yield key, self.where(key)
 

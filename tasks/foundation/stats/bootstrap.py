@@ -71,8 +71,8 @@ class Bootstrap:
 
 def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
     """The central 95 % of the defined values of each; None where there are none or all are equal."""
-    if not distributions:
-        return []
+    if not distributions or not len(distributions[0]):
+        return [None] * len(distributions)
     table = np.stack(distributions)
     with np.errstate(invalid="ignore"):
         whole = np.isfinite(table).all(axis=1)

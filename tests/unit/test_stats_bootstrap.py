@@ -1,0 +1,171 @@
+"""Resampling: seeded, clustered, the same for all; and what follows from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.foundation.stats.bootstrap import Bootstrap, Part, intervals_of, two_sided_p
+from tasks.foundation.stats.multiplicity import holm
+from tasks.foundation.stats.ranks import kendall_tau, rank_flips, spearman
+from tasks.foundation.stats.sums import by_cluster, difference, macro_f1, mean_of_means, ratio
+from tasks.foundation.stats.turn_weights import turn_weights
+
+BOOTSTRAP = Bootstrap(2000, 7)
+LABELS = ["joy", "hope", "guilt", None]
+
+
+def test_every_resample_draws_as_many_clusters_as_there_are() -> None:
+    counts = BOOTSTRAP.counts(37)
+    assert counts.shape == (2000, 37)
+    assert (counts.sum(axis=1) == 37).all()
+
+
+def test_resamples_depend_on_seed_and_size_only() -> None:
+    assert (Bootstrap(50, 1).counts(9) == Bootstrap(50, 1).counts(9)).all()
+    assert (Bootstrap(50, 1).counts(9) != Bootstrap(50, 2).counts(9)).any()
+
+
+def test_the_interval_is_that_of_a_plain_loop_over_resamples() -> None:
+    sums = np.array([[3.0, 4.0], [1.0, 4.0], [2.0, 2.0], [0.0, 5.0]])
+    loop = []
+    for drawn in BOOTSTRAP.counts(4):
+        rows = np.repeat(sums, drawn.astype(int), axis=0)
+        loop.append(rows[:, 0].sum() / rows[:, 1].sum())
+    found = BOOTSTRAP.interval(sums, ratio())
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(loop, [2.5, 97.5])), abs=1e-12)
+
+
+def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(3)
+    hits = 0
+    for _ in range(300):
+        values = generator.normal(0.0, 1.0, 60)
+        found = Bootstrap(400, 5).interval(np.stack([values, np.ones(60)], axis=1), ratio())
+        assert found is not None
+        hits += found.low <= 0.0 <= found.high
+    assert 0.90 <= hits / 300 <= 0.98
+
+
+@pytest.mark.parametrize("sums", [np.zeros((0, 2)), np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]] * 5)])
+def test_no_cluster_one_cluster_and_all_equal_clusters_have_no_interval_and_no_p(sums: np.ndarray) -> None:
+    assert BOOTSTRAP.interval(sums, ratio()) is None
+    assert two_sided_p(BOOTSTRAP.distributions([Part(sums, ratio())])[0]) is None
+
+
+def test_resamples_without_a_value_are_left_out_of_the_interval() -> None:
+    distribution = np.array([np.nan] * 500 + list(np.linspace(0, 1, 501)))
+    found = intervals_of([distribution])[0]
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((0.025, 0.975))
+
+
+def test_p_is_never_zero_and_never_above_one() -> None:
+    # 3 of 9 resamples are at or below 0: 2 · (3 + 1) / (9 + 1)
+    assert two_sided_p(np.array([-1, -0.5, 0, 1, 2, 3, 4, 5, 6.0])) == pytest.approx(0.8)
+    assert two_sided_p(np.linspace(1, 2, 999)) == pytest.approx(2 / 1000)
+    assert two_sided_p(np.array([-1.0, 1.0])) == 1.0
+
+
+def test_parts_resampled_together_equal_parts_resampled_alone() -> None:
+    generator = np.random.default_rng(0)
+    parts = [Part(generator.random((6, 2)), ratio()), Part(generator.random((6, 4)), difference())]
+    together = BOOTSTRAP.distributions(parts)
+    for part, values in zip(parts, together, strict=True):
+        assert BOOTSTRAP.distributions([part])[0] == pytest.approx(values)
+
+
+@settings(max_examples=15)  # the library collects garbage at every call
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
+def test_holm_is_that_of_statsmodels(p_values: list[float | None]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    known = [p for p in p_values if p is not None]
+    expected = iter(multipletests(known, method="holm")[1] if known else [])
+    assert holm(p_values) == pytest.approx([None if p is None else float(next(expected)) for p in p_values])
+
+
+def test_holm_worked_by_hand() -> None:
+    # sorted .01, .02, .04 → .01·3, max(.03, .02·2), max(.04, .04·1)
+    assert holm([0.04, 0.01, None, 0.02]) == pytest.approx([0.04, 0.03, None, 0.04])
+
+
+@pytest.mark.parametrize(
+    ("turns", "alpha", "weights"),
+    [
+        (0, 0.10, []),
+        (1, 0.10, [1.0]),
+        (2, 0.10, [0.5, 0.5]),
+        (3, 0.10, [0.1, 0.1, 0.8]),
+        (4, 0.10, [0.1, 0.1, 0.4, 0.4]),
+        (10, 0.10, [0.1] * 10),
+        (10, 0.05, [0.05, 0.05] + [0.9 / 8] * 8),
+    ],
+)
+def test_turn_weights(turns: int, alpha: float, weights: list[float]) -> None:
+    assert turn_weights(turns, alpha) == pytest.approx(weights)
+
+
+@given(st.integers(1, 60), st.floats(0.01, 0.49))
+def test_turn_weights_sum_to_one_and_are_positive(turns: int, alpha: float) -> None:
+    weights = turn_weights(turns, alpha)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights > 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, -1.0])
+def test_a_weight_outside_its_range_is_refused(alpha: float) -> None:
+    with pytest.raises(ValueError, match=r"between 0 and 0\.5"):
+        turn_weights(4, alpha)
+
+
+@given(st.lists(st.tuples(st.sampled_from(LABELS[:3]), st.sampled_from(LABELS)), min_size=1, max_size=30))
+def test_macro_f1_is_that_of_scikit_learn(pairs: list[tuple[str, str | None]]) -> None:
+    from sklearn.metrics import f1_score
+
+    gold, predicted = [list(side) for side in zip(*pairs, strict=True)]
+    labels = sorted({label for pair in pairs for label in pair if label is not None})
+    columns = (
+        [sum(g == label and p == label for g, p in pairs) for label in labels]
+        + [gold.count(label) for label in labels]
+        + [predicted.count(label) for label in labels]
+    )
+    expected = f1_score(
+        gold, [label or "unreadable" for label in predicted], labels=labels, average="macro", zero_division=0
+    )
+    assert float(macro_f1(len(labels))(np.array(columns, dtype=float))) == pytest.approx(expected)
+
+
+def test_formulas_of_nothing_are_nan() -> None:
+    assert np.isnan(ratio()(np.zeros(2)))
+    assert np.isnan(difference()(np.array([1.0, 1.0, 0.0, 0.0])))
+    assert np.isnan(mean_of_means(2)(np.array([1.0, 1.0, 0.0, 0.0])))
+    assert np.isnan(macro_f1(2)(np.zeros(6)))
+
+
+def test_columns_are_summed_within_clusters_in_code_order() -> None:
+    columns = np.array([[1.0], [2.0], [4.0]])
+    assert by_cluster(columns, np.array([5, 2, 5])).tolist() == [[2.0], [5.0]]
+    assert by_cluster(np.zeros((0, 3)), np.zeros(0, dtype=int)).shape == (0, 3)
+
+
+def test_flips_are_strict_and_name_who_was_ahead() -> None:
+    before = {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}
+    after = {"a": 1.0, "b": 2.0, "c": 1.0, "d": 0.0}
+    assert rank_flips(before, after) == [("a", "b")]
+    assert rank_flips({"a": 0.1 + 0.2, "b": 0.3}, {"a": 0.3, "b": 0.4}) == []
+
+
+def test_tau_of_too_few_or_tied_rankings_is_none() -> None:
+    assert kendall_tau({"a": 1.0}, {"a": 2.0}) is None
+    assert kendall_tau({"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 2.0}) is None
+    assert kendall_tau({"a": 1.0, "b": 2.0, "x": 9.0}, {"a": 5.0, "b": 4.0}) == -1.0
+
+
+def test_spearman_of_short_or_constant_series_is_none() -> None:
+    assert spearman(np.array([1.0]), np.array([2.0])) is None
+    assert spearman(np.array([1.0, 2.0]), np.array([3.0, 3.0])) is None
+    assert spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 5.0, 3.0])) == pytest.approx(0.5)
