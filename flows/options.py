@@ -9,7 +9,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation.store.layout import build_name
 
-StageName = Literal["personas", "scenes", "conflicts", "dialogues", "voting", "curation"]
+StageName = Literal[
+    "personas",
+    "scenes",
+    "conflicts",
+    "dialogues",
+    "voting",
+    "curation",
+    "chatseeds",
+    "awareness",
+    "interaction",
+    "conversation",
+    "judging",
+    "metrics",
+]
+"""All stages, in the order in which they run."""
 
 
 class RunOptions(BaseModel):

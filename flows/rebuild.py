@@ -22,7 +22,7 @@ DEFAULTS = RebuildOptions()
 
 @flow(flow_run_name="{options.build}", persist_result=False, log_prints=False)
 async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
-    """Personas, scenes, conflicts, dialogues, voting, curation: source files → a voted benchmark."""
+    """Source files → a voted benchmark (personas to curation) → both evaluations (chatseeds to metrics)."""
     build = options.build_on(date.today())
     stages = chain.selected(options)
     await asyncio.to_thread(look_ahead, options, stages, build)

@@ -52,6 +52,42 @@ async def curation(options: RunOptions = DEFAULTS) -> list[StageResult]:
     return await run_stage("curation", options)
 
 
+@flow(flow_run_name=RUN_NAME, persist_result=False, log_prints=False)
+async def chatseeds(options: RunOptions = DEFAULTS) -> list[StageResult]:
+    """Pooled personas → the seeds of conversations: topic, feelings, intents, first words."""
+    return await run_stage("chatseeds", options)
+
+
+@flow(flow_run_name=RUN_NAME, persist_result=False, log_prints=False)
+async def awareness(options: RunOptions = DEFAULTS) -> list[StageResult]:
+    """Awareness items → what each target reads out of the dialogues."""
+    return await run_stage("awareness", options)
+
+
+@flow(flow_run_name=RUN_NAME, persist_result=False, log_prints=False)
+async def interaction(options: RunOptions = DEFAULTS) -> list[StageResult]:
+    """Interaction episodes → the dialogues that each target plays."""
+    return await run_stage("interaction", options)
+
+
+@flow(flow_run_name=RUN_NAME, persist_result=False, log_prints=False)
+async def conversation(options: RunOptions = DEFAULTS) -> list[StageResult]:
+    """Chat seeds → conversations of a simulated user with each target."""
+    return await run_stage("conversation", options)
+
+
+@flow(flow_run_name=RUN_NAME, persist_result=False, log_prints=False)
+async def judging(options: RunOptions = DEFAULTS) -> list[StageResult]:
+    """Predictions, interactions and conversations → the scores of each judge."""
+    return await run_stage("judging", options)
+
+
+@flow(flow_run_name=RUN_NAME, persist_result=False, log_prints=False)
+async def metrics(options: RunOptions = DEFAULTS) -> list[StageResult]:
+    """Everything above → metrics, comparisons and agreement, each with n and interval."""
+    return await run_stage("metrics", options)
+
+
 FLOWS: dict[str, StageFlow] = {
     "personas": personas,
     "scenes": scenes,
@@ -59,4 +95,10 @@ FLOWS: dict[str, StageFlow] = {
     "dialogues": dialogues,
     "voting": voting,
     "curation": curation,
+    "chatseeds": chatseeds,
+    "awareness": awareness,
+    "interaction": interaction,
+    "conversation": conversation,
+    "judging": judging,
+    "metrics": metrics,
 }

@@ -28,7 +28,7 @@ from tasks.foundation.settings import ROOT
 
 PROMPTS = ROOT / "prompts"
 LANGUAGES = ("en", "zh")
-_TAG = re.compile(r"</?\s*([a-z][a-z0-9_]*)\s*>", re.IGNORECASE)
+_TAG = re.compile(r"<\s*/?\s*([a-z][a-z0-9_]*)\s*>", re.IGNORECASE)
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
 )

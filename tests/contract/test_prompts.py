@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from flows.chain import CHAIN
+from flows.chain import chain
 from tasks.foundation.prompts import LANGUAGES, PROMPTS, Prompt
 
-BOUND: list[Prompt] = [prompt for stage in CHAIN for prompt in stage.prompts]
+BOUND: list[Prompt] = [prompt for stage in chain() for prompt in stage.prompts]
 
 
 def test_every_prompt_file_is_bound_exactly_once() -> None:
