@@ -21,7 +21,7 @@ class SeedReply(BaseModel):
     initial_emotion: str
     initial_latent_intent: str
     initial_explicit_intent: str
-    first_query: str = Field(min_length=1, max_length=500)
+    first_query: str = Field(min_length=1, max_length=400)
 
 
 @cache

@@ -6,8 +6,9 @@
 | generation | infrastructure: raised             | the target's; a refused request is raised   |
 | simulation | infrastructure: raised             | the simulator's                             |
 
-A raised failure makes the conversation a reject (see `task`). A target that says no in words has answered;
-a *request* that the provider turns down without a word is a wrong parameter or account, and nobody's turn.
+A raised failure makes the conversation a reject (see `task`). A target that says no in words, or whose words
+stay cut off, has answered. A *request* that the provider turns down without a word is a wrong parameter or
+account, and nobody's turn.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Progress, label
 from tasks.foundation.prompts import Inputs, Prompt
 from tasks.foundation.taxonomies import taxonomy
 
-USER_TEXT_CHARACTERS = 800
+USER_TEXT_CHARACTERS = 500
 
 
 class _Reply(BaseModel):

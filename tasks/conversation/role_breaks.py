@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -21,10 +22,13 @@ REPEAT_WIDTH = 16
 """From this width on (wide characters count 2) a turn is not said twice by chance; "Yes, please." may be."""
 
 COPY_WIDTH = 40
-"""From this width on a text that stands within an assistant's answer is taken from there."""
+"""From this width on a passage of an assistant's answer is not found in a user's turn by chance."""
 
-MOSTLY = 0.8
-"""A turn of which an assistant's answer is this much is that answer."""
+COPIED_SHARE = 0.6
+"""A turn of which this much is one passage of an answer is a copy; quoting a sentence is not."""
+
+REPEATED_SHARE = 0.8
+"""A turn of which this much is one passage of an earlier turn says nothing new."""
 
 _OWN_NAME = re.compile(r"\A\s*(?:user|person|用户|此人)\s*[:：]\s*", re.IGNORECASE)
 _OTHERS_NAME = re.compile(r"^\s*(?:assistant|ai|chatbot|助手|人工智能)\s*[:：]", re.IGNORECASE | re.MULTILINE)
@@ -56,23 +60,22 @@ def trouble_in(text: str, said_by_user: Iterable[str], said_by_assistant: Iterab
     if not any(character.isalnum() or unicodedata.category(character) == "So" for character in text):
         return "empty"
     plain = _folded(text)
-    if _OTHERS_NAME.search(text) or _ASSISTANT_VOICE.search(plain) or _copies(plain, said_by_assistant):
+    if _OTHERS_NAME.search(text) or _ASSISTANT_VOICE.search(plain):
         return "role"
-    if _width(plain) >= REPEAT_WIDTH and plain in map(_folded, said_by_user):
+    if any(_is_taken_from(answer, plain, COPIED_SHARE, COPY_WIDTH) for answer in map(_folded, said_by_assistant)):
+        return "role"
+    if any(_is_taken_from(turn, plain, REPEATED_SHARE, REPEAT_WIDTH) for turn in map(_folded, said_by_user)):
         return "repeat"
     return None
 
 
-def _copies(plain: str, answers: Iterable[str]) -> bool:
-    """Whether the folded turn is an earlier answer, a passage of one, or little more than one."""
-    for answer in map(_folded, answers):
-        if plain == answer and _width(plain) >= REPEAT_WIDTH:
-            return True
-        if _width(plain) >= COPY_WIDTH and plain in answer:
-            return True
-        if _width(answer) >= COPY_WIDTH and answer in plain and len(answer) >= MOSTLY * len(plain):
-            return True
-    return False
+def _is_taken_from(source: str, plain: str, share: float, width: int) -> bool:
+    """Whether one passage of `source`, at least `width` wide, makes up at least `share` of `plain`."""
+    length = math.ceil(share * len(plain))
+    passages = (plain[start : start + length] for start in range(len(plain) - length + 1))
+    return _width(plain) >= width and any(
+        passage in source and _width(passage) >= width * share for passage in passages
+    )
 
 
 def _folded(text: str) -> str:

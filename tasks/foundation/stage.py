@@ -72,7 +72,7 @@ class Asker(Protocol):
         """The validated reply (an instance of `reply`, else of the prompt's reply model; text if neither).
 
         `history` holds the earlier messages of a chat; they stand between the prompt's system message and its
-        last one. Where text is asked for, a refusal that comes as text is the reply.
+        last one. Where text is asked for, a refusal in words and a text that stays cut off are replies.
 
         Raises ModelError when the request failed for good, ModelUnavailable when no request can succeed.
         """

@@ -242,11 +242,12 @@ async def test_a_target_that_gives_no_answer_stops_the_conversation_and_stays_in
     assert (commit.accounting.n_produced, commit.accounting.n_filtered, commit.partial) == (1, 0, False)
 
 
-async def test_a_refusal_in_words_is_an_answer(talk: Any) -> None:
-    roles = Roles(answer=lambda call: RawReply("I would rather not.", Usage(1, 0, 1, 0), "refusal"))
+@pytest.mark.parametrize("finish", ["refusal", "length"])
+async def test_a_refusal_in_words_and_an_answer_cut_off_are_answers(talk: Any, finish: str) -> None:
+    roles = Roles(answer=lambda call: RawReply("I would rather not", Usage(1, 0, 1, 0), finish))
     await talk(roles, "conversation.max_turns=1")
     (conversation,), turns = rows(talk)
-    assert conversation.fault == "none" and turns[0].assistant_text == "I would rather not."
+    assert conversation.fault == "none" and turns[0].assistant_text == "I would rather not"
 
 
 async def test_labels_out_of_vocabulary_are_asked_for_again_and_counted_on_their_turn(talk: Any) -> None:

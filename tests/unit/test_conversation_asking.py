@@ -1,4 +1,4 @@
-"""A chat's earlier messages, and refusals that are words: what `ItemAsker` adds for conversations."""
+"""A chat's earlier messages, and replies that are words all the same: what `ItemAsker` adds for conversations."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ class TwoParts:
         return (Message("system", "be kind"), Message("user", "third"))
 
 
-async def ask(tmp_path: Path, provider: ScriptedProvider, **more: Any) -> Any:
+async def ask(tmp_path: Path, provider: ScriptedProvider, max_reasks: int = 0, **more: Any) -> Any:
+    tmp_path.mkdir(exist_ok=True)
     cache = ReplyCache(tmp_path / "replies.sqlite")
-    engine = Engine(load_models(), cache, run_id="r", max_reasks=0, retry_attempts=1, providers={"scripted": provider})
+    given = {"scripted": provider}
+    engine = Engine(load_models(), cache, run_id="r", max_reasks=max_reasks, retry_attempts=1, providers=given)
     asker = ItemAsker(engine, "conversation", "key", seed=1, revision=0)
     try:
         return await asker(
@@ -83,3 +85,19 @@ async def test_a_refusal_without_words_or_of_a_form_is_a_failure(tmp_path: Path)
     with pytest.raises(ModelError) as form:
         await ask(tmp_path, ScriptedProvider([refusal("I would rather not.")]), reply=Nothing)
     assert wordless.value.kind == form.value.kind == "refused"
+
+
+def cut(text: str) -> RawReply:
+    return RawReply(text, Usage(1, 0, 1, 0), "length")
+
+
+async def test_a_text_that_stays_cut_off_is_the_text_a_reader_would_see(tmp_path: Path) -> None:
+    assert await ask(tmp_path, ScriptedProvider([cut("First I")]), max_reasks=0) == "First I"
+    longer = ScriptedProvider([cut("First I"), cut("First I would")])
+    assert await ask(tmp_path / "longer", longer, max_reasks=1) == "First I would"
+
+
+async def test_thoughts_that_are_cut_off_are_no_text(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as found:
+        await ask(tmp_path, ScriptedProvider([cut("<think>They seem")]))
+    assert found.value.kind == "truncated"

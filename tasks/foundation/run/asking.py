@@ -58,7 +58,7 @@ class ItemAsker:
         )
         outcome = await self._engine.ask(request)
         self._outcomes.append(outcome)
-        if request.reply is None and (words := refusal_of(outcome)) is not None:
+        if request.reply is None and (words := words_of(outcome)) is not None:
             return words
         if outcome.error is not None:
             raise outcome.error
@@ -83,9 +83,11 @@ class ItemAsker:
         return sum(outcome.record.attempts for outcome in self._outcomes)
 
 
-def refusal_of(outcome: Outcome) -> str | None:
-    """The text of a refusal that the vendor reports as one; None for any other outcome, and for one without text."""
-    if outcome.record.finish_reason != "refusal":
+def words_of(outcome: Outcome) -> str | None:
+    """The text of a reply that a reader would get to see although the engine calls it a failure: a refusal that
+    the vendor reports as one, or a text that stays cut off. None for any other outcome, and without words."""
+    cut_off = outcome.error is not None and outcome.error.kind == "truncated"
+    if outcome.record.finish_reason != "refusal" and not cut_off:
         return None
     return without_reasoning(clean(outcome.trace.reply or "")) or None
 
