@@ -1,0 +1,73 @@
+"""The metrics stage through a real run: store, commit, views, and what makes it stale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.stage import Prepared, Stage, StageContext
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables import TABLES
+from tasks.metrics.task import STAGE
+from tests.unit.test_metrics_study import Encoder, planted
+
+MADE = ("chat_seeds", "conversations", "conversation_turns", "turn_judgements", "final_intent_judgements")
+
+
+class Fingerprinted(Encoder):
+    fingerprint = "planted"
+
+
+def made_elsewhere(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Stage:
+    """A stage that writes the planted rows, in the place of conversation and judging."""
+
+    def prepare(context: StageContext) -> Prepared:
+        models = {name: [TABLES[name].row.model_validate(row) for row in rows[name]] for name in MADE}
+        return Prepared(items=[], rows=models)
+
+    return Stage(name="curation", reads=(), prepare=prepare, prepared=MADE)
+
+
+def workspace_of(folder: Path, *overrides: str) -> Workspace:
+    workspace = Workspace.open("test", ("metrics.resamples=50", *overrides), Layout(folder / "artifacts"))
+    workspace._encoder = Fingerprinted()  # type: ignore[assignment]
+    return workspace
+
+
+def run(stage: Stage, workspace: Workspace) -> str:
+    """Runs a stage of build b; returns what there was to do."""
+    with StageRun.open(stage, workspace, "b", ends_chain=True) as found:
+        if not found.up_to_date:
+            found.prepare()
+            found.commit()
+        return found.decision
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run(made_elsewhere(planted()), workspace_of(tmp_path))
+    return tmp_path
+
+
+def test_a_build_of_half_a_benchmark_is_scored_and_queried(folder: Path) -> None:
+    assert run(STAGE, workspace_of(folder)) == "run"
+    with duckdb.connect(str(folder / "artifacts" / "colloquy.duckdb"), read_only=True) as connection:
+        query = "select value from metrics where metric = 'latent_accuracy' and target = 'bob' and pool is null \
+            and language is null and simulator is null and slice is null"
+        assert connection.execute(query).fetchall() == [(pytest.approx(14 / 54),)]
+        direct = "select avg(coalesce(predicted_latent = gold_latent, false)::int) \
+            from conversation_turns t join conversations c using (conversation_id) where target = 'bob'"
+        assert connection.execute(direct).fetchall() == [(pytest.approx(14 / 54),)]
+
+
+def test_metrics_run_again_when_the_panel_or_alpha_changes_and_only_then(folder: Path) -> None:
+    assert run(STAGE, workspace_of(folder)) == "run"
+    assert run(STAGE, workspace_of(folder)) == "up to date"
+    assert run(STAGE, workspace_of(folder, "judging.judges=[scripted-a,scripted-b]")) == "run"
+    assert run(STAGE, workspace_of(folder, "metrics.alpha=0.15")) == "run"
+    assert run(STAGE, workspace_of(folder, "judging.temperature=0.5", "metrics.alpha=0.15")) == "up to date"
