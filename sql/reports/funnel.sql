@@ -1,4 +1,4 @@
--- where did the rows of each stage end? one row per stage, in the order in which they were committed
+-- where did the rows of each stage end? one row per stage and member, in the order in which they were committed
 with
 
 stage_runs as (
@@ -12,6 +12,7 @@ ended as (
     select
         build,
         stage,
+        member,
         n_in as rows_in,
         n_produced as produced,
         n_filtered as filtered,

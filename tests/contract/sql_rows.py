@@ -24,6 +24,7 @@ def good() -> Rows:
     """One persona, two characters, one scene, pairing and dialogue of two turns, reviewed and voted on."""
     label = {"dialogue_id": "d1", "element": "goal.goal1"}
     other = {"dialogue_id": "d1", "element": "persona.1.hobby"}
+    third = {"dialogue_id": "d1", "element": "scene.topic"}
     return {
         "stage_runs": [
             _stage("personas", n_in=3, n_produced=1, n_filtered=1, n_failed=1),
@@ -77,6 +78,8 @@ def good() -> Rows:
             _row("reviews", **label, annotator="m2", family="f2", action="keep", proposed=None),
             _row("reviews", **other, annotator="m1", family="f1", action="reject", proposed=None),
             _row("reviews", **other, annotator="m2", family="f2", action=None, proposed=None),
+            _row("reviews", **third, annotator="m1", family="f1", action="reject", proposed=None),
+            _row("reviews", **third, annotator="m2", family="f2", action="keep", proposed=None),
         ],
         "votes": [
             _row("votes", **label, voter=voter, candidates='[{"value": "x"}, {"value": "y"}]', candidate=1)
@@ -87,6 +90,7 @@ def good() -> Rows:
                 "verdicts", **label, outcome="unanimous", value='"y"', changed=True, votes_for=3, votes_cast=3, panel=3
             ),
             _row("verdicts", **other, outcome="rejected", value=None, votes_for=2, votes_cast=3, panel=3),
+            _row("verdicts", **third, outcome="manual", value='"x"', pending=True, votes_for=1, votes_cast=2, panel=3),
         ],
         "awareness_items": [
             _item("goal", gold='{"goal": {"goal1": "y"}}'),
@@ -98,6 +102,7 @@ def good() -> Rows:
                 "interaction_episodes", episode_id="e1", dialogue_id="d1", language="en", familiarity=6, source="build"
             )
         ],
+        **_evaluation(),
         "rejects": [_row("rejects", stage="personas", row_key="file:3", kind="parse", reason="not JSON")],
         "llm_calls": [
             _row(
@@ -126,6 +131,43 @@ def good() -> Rows:
             _row("replies", request_id="r1", prompt="[]", reply="hi"),
             _row("replies", request_id="r2", reply=None),
         ],
+    }
+
+
+def _evaluation() -> Rows:
+    """One answered turn of one conversation and one interaction, each judged, and what metrics make of them."""
+    turn = {"conversation_id": "v1", "turn_index": 1}
+    whole = dict.fromkeys(("pool", "language", "target", "simulator", "judge", "partner", "goal_type", "slice"))
+    cells: list[dict[str, Any]] = [
+        {"benchmark": "demo", "target": "m3", "metric": "interaction"},
+        {"benchmark": "demo", "target": "m3", "metric": "interaction", "judge": "m1"},
+        {"benchmark": "demo", "target": "m3", "metric": "interaction", "goal_type": "advice"},
+        {"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted"},
+        {"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted", "slice": '{"alpha":0.05}'},
+        {"benchmark": "eyt", "target": "m3", "metric": "empathy_unweighted", "slice": '{"turn":1}'},
+        {"benchmark": "eyt", "target": "m3", "metric": "empathy_early_minus_late"},
+        {"benchmark": "eyt", "target": "m3", "metric": "latent_accuracy", "slice": '{"label":"Curiosity"}'},
+        {"benchmark": "eyt", "metric": "simulator_mattr", "simulator": "m2"},
+    ]
+    return {
+        "chat_seeds": [_row("chat_seeds", chat_seed_id="cs1", pool="a", persona_id="p1", language="en", error=None)],
+        "conversations": [
+            _row(
+                "conversations",
+                conversation_id="v1",
+                chat_seed_id="cs1",
+                pool="a",
+                target="m3",
+                t_actual=1,
+                fault="none",
+            )
+        ],
+        "conversation_turns": [_row("conversation_turns", **turn)],
+        "turn_judgements": [_row("turn_judgements", **turn, judge="m1", unscored_kind=None)],
+        "interactions": [_row("interactions", interaction_id="n1", episode_id="e1", target="m3", fault="none")],
+        "metrics": [_row("metrics", **{**whole, **cell}, value=0.5) for cell in cells],
+        "comparisons": [_row("comparisons", benchmark="eyt", metric="empathy_weighted", language=None)],
+        "agreement": [_row("agreement", scope="judges")],
     }
 
 

@@ -1,0 +1,95 @@
+-- how do the targets score on EYT-Bench? one row per pool, language, target and metric, with its distance from the best
+with
+
+metrics as (
+
+    select
+        coalesce(pool, 'all') as pool,
+        coalesce(language, 'all') as language,
+        target,
+        metric,
+        value,
+        ci_low,
+        ci_high,
+        n,
+        n_unit,
+        n_unscored,
+        n_fault,
+        unit,
+    from metrics
+    where
+        benchmark = 'eyt'
+        and target is not null
+        and coalesce(simulator, judge, partner, goal_type, slice) is null
+
+),
+
+comparisons as (
+
+    select
+        coalesce(pool, 'all') as pool,
+        coalesce(language, 'all') as language,
+        metric,
+        target_a as best,
+        target_b as target,
+        difference,
+        ci_low,
+        ci_high,
+        p_holm,
+    from comparisons
+    where
+        benchmark = 'eyt'
+        and coalesce(judge_a, judge_b) is null
+
+),
+
+best as (
+
+    select
+        pool,
+        language,
+        metric,
+        any_value(best order by best) as target,
+    from comparisons
+    group by pool, language, metric
+
+),
+
+leaderboard as (
+
+    select
+        metrics.pool,
+        metrics.language,
+        metrics.target,
+        metrics.metric,
+        metrics.value,
+        metrics.ci_low,
+        metrics.ci_high,
+        metrics.n,
+        metrics.n_unit,
+        metrics.n_unscored,
+        metrics.n_fault,
+        metrics.unit,
+        best.target = metrics.target as is_best,
+        comparisons.difference as best_minus_this,
+        comparisons.ci_low as difference_low,
+        comparisons.ci_high as difference_high,
+        comparisons.p_holm,
+        comparisons.ci_low <= 0 and comparisons.ci_high >= 0 as may_equal_best,
+    from metrics
+    left join best
+        on
+            metrics.pool = best.pool
+            and metrics.language = best.language
+            and metrics.metric = best.metric
+    left join comparisons
+        on
+            metrics.pool = comparisons.pool
+            and metrics.language = comparisons.language
+            and metrics.metric = comparisons.metric
+            and metrics.target = comparisons.target
+    order by metrics.pool, metrics.language, metrics.metric, metrics.target
+
+)
+
+select * from leaderboard
