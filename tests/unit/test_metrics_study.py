@@ -52,6 +52,7 @@ from tests.unit.metrics_study import (
 )
 
 A, B = "scripted-a", "scripted-b"
+SETTINGS = (f"judging.judges=[{A},{B}]", "metrics.resamples=2000")
 SEEDS = [f"s{number:02d}" for number in range(14)]
 FINAL_INTENT = "career change, boss"
 OPENING, SECOND, OTHER, LAST = (
@@ -173,8 +174,7 @@ def plant(rows: Rows, target: str, seed: str) -> None:
 
 @cache
 def prepared() -> Prepared:
-    context = Context(planted(), f"judging.judges=[{A},{B}]", encoder=Encoder())
-    return prepare(context)
+    return prepare(Context(planted(), *SETTINGS, encoder=Encoder()))
 
 
 def metric(name: str, target: str | None, **key: Any) -> Any:
@@ -375,7 +375,7 @@ def test_targets_are_compared_with_the_best_on_the_same_resamples() -> None:
     row = comparison("explicit_accuracy", "ann", "bob")
     assert (row.difference, row.n) == (pytest.approx(1 - 28 / 54), 14)
     # per dialogue bob has 2 of 2 right on s00 and 2 of 4 elsewhere; every resample of seeds gives one difference
-    settings = Context({}).settings
+    settings = Context({}, *SETTINGS).settings
     counts = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics")).counts(14)
     loop = [1 - 28 / (2 * drawn[0] + 4 * (14 - drawn[0])) for drawn in counts]
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.percentile(loop, [2.5, 97.5])))
@@ -478,7 +478,8 @@ def test_every_row_fits_its_table_and_no_key_comes_twice() -> None:
 
 def test_row_order_changes_nothing() -> None:
     backwards = {name: list(reversed(rows)) for name, rows in planted().items()}
-    again = prepare(Context(backwards, f"judging.judges=[{B},{A}]", encoder=Encoder()))
+    other_order = (f"judging.judges=[{B},{A}]", "metrics.resamples=2000")
+    again = prepare(Context(backwards, *other_order, encoder=Encoder()))
     assert again.rows["metrics"] == prepared().rows["metrics"]
     assert again.rows["comparisons"] == prepared().rows["comparisons"]
 
