@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Coroutine
 from datetime import date
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows import environment
+from flows.commands.run_flow import run_flow
 
 if TYPE_CHECKING:
     from flows.commands.screen import Screen
     from flows.options import RebuildOptions
-
-PARTIAL = 8
-INTERRUPTED = 130
+    from flows.results import StageResult
 
 Profile = Annotated[str | None, typer.Option(help="A file of configs/profiles; COLLOQUY_PROFILE, else demo.")]
 Build = Annotated[str, typer.Option(help="Name of the build; {date} becomes today's date.")]
@@ -57,7 +55,13 @@ def run(
     shown = screen(quiet)
     if _nothing_to_do(options, shown):
         return
-    raise typer.Exit(_under_prefect(options, shown, verbose))
+
+    def rebuild() -> Coroutine[Any, Any, list[StageResult]]:
+        from flows import rebuild as flows
+
+        return flows.rebuild(options)
+
+    raise typer.Exit(run_flow(rebuild, shown, verbose=verbose))
 
 
 def chosen_profile(given: str | None) -> str:
@@ -79,34 +83,3 @@ def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
     if not todo:
         shown.up_to_date(options.build_on(date.today()), done)
     return not todo
-
-
-def _under_prefect(options: RebuildOptions, shown: Screen, verbose: bool) -> int:
-    """Run the rebuild flow in this process; returns the exit code."""
-    url = environment.server_url()
-    if url is None:
-        shown.say("No Prefect server is up: a temporary one keeps the records, `colloquy serve` shows them later.")
-    else:
-        shown.say(f"Prefect server: {url}")
-        import os
-
-        os.environ[environment.API_URL] = url
-    if not verbose:
-        environment.quiet_terminal()
-    from flows.rebuild import rebuild
-    from flows.results import OBSERVERS
-
-    if not verbose:
-        environment.silence_reported_errors()
-    environment.end_on_signals()
-    OBSERVERS.append(shown)
-    try:
-        with shown:
-            results = asyncio.run(rebuild(options))
-    except KeyboardInterrupt:
-        shown.say("Interrupted. What was answered is kept; the same command goes on.")
-        return INTERRUPTED
-    finally:
-        OBSERVERS.remove(shown)
-        shown.results()
-    return PARTIAL if any(result.partial for result in results) else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.llm.cache import ReplyCache
-from tasks.foundation.llm.models import load_models
+from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.store.layout import Layout
@@ -28,7 +28,8 @@ class Workspace:
     @staticmethod
     def open(profile: str, overrides: tuple[str, ...] = (), layout: Layout | None = None) -> Workspace:
         """Settings of the profile with overrides; ConfigError before anything else happens."""
-        return Workspace(load_settings(profile, overrides), profile, layout or Layout.default(), load_models())
+        layout = layout or Layout.default()
+        return Workspace(load_settings(profile, overrides), profile, layout, all_models(layout))
 
     @property
     def encoder(self) -> Encoder:

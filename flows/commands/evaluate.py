@@ -1,0 +1,116 @@
+"""`colloquy evaluate`: score a model of one's own on a benchmark that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.commands.run import Profile, Set, chosen_profile
+from flows.commands.run_flow import PARTIAL, run_flow
+from flows.commands.screen import screen
+
+if TYPE_CHECKING:
+    from flows.results import StageResult
+    from tasks.foundation.store.layout import Layout
+
+LEADERBOARDS = {"demo": "demo_leaderboard", "eyt": "eyt_leaderboard"}
+
+
+def evaluate(
+    target: Annotated[str, typer.Option(help="Alias of the model under test; a new one with --base-url.")],
+    benchmark: Annotated[str, typer.Option(metavar="BUILD|DIR", help="A build, or the folder of a release.")],
+    base_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible endpoint that serves the model.")] = None,
+    model: Annotated[str | None, typer.Option(help="The endpoint's name of the model; else the alias.")] = None,
+    family: Annotated[str | None, typer.Option(help="Model family, for the family rule.")] = None,
+    key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the endpoint's key.")] = None,
+    only: Annotated[Literal["demo", "eyt"] | None, typer.Option(help="Only this benchmark.")] = None,
+    build: Annotated[str | None, typer.Option(help="For a release: the build to import it into.")] = None,
+    profile: Profile = None,
+    set_: Set = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result and errors.")] = False,
+) -> None:
+    """Run the evaluation stages for one target and show it in the leaderboard; nothing else is made again.
+
+    With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml).
+    """
+    from tasks.foundation.store.layout import Layout
+
+    layout = Layout.default()
+    if base_url is not None:
+        _introduce(layout, target, base_url, model, family, key_env)
+    name = _build_of(layout, benchmark, build)
+    half = only or _half_of(layout, name)
+
+    def evaluation() -> Coroutine[Any, Any, list[StageResult]]:
+        from flows import evaluate as flows
+
+        options = flows.EvaluateOptions(
+            profile=chosen_profile(profile), build=name, target=target, benchmark=half, set=list(set_ or [])
+        )
+        return flows.evaluate(options)
+
+    code = run_flow(evaluation, screen(quiet))
+    if code in (0, PARTIAL):
+        _show_leaderboards(layout, name, half)
+    raise typer.Exit(code)
+
+
+def _introduce(
+    layout: Layout, alias: str, base_url: str, model: str | None, family: str | None, key_env: str | None
+) -> None:
+    from tasks.foundation.errors import ConfigError
+    from tasks.foundation.llm.own_models import add_model
+
+    if family is None:
+        raise ConfigError(
+            "--base-url needs --family: who made the model (qwen, llama, gpt …); simulator, target and judge must "
+            "be of different families"
+        )
+    entry: dict[str, Any] = {"provider": "openai", "name": model or alias, "family": family, "base_url": base_url}
+    if key_env:
+        entry["api_key_env"] = key_env
+    add_model(layout, alias, entry)
+
+
+def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
+    """The build to evaluate in: the one named, or the one a release is imported into."""
+    from tasks.foundation.errors import StoreError
+    from tasks.foundation.store.commits import builds
+    from tasks.foundation.store.release import MANIFEST, import_release, read_manifest
+
+    if benchmark in builds(layout):
+        return benchmark
+    folder = Path(benchmark)
+    if not (folder / MANIFEST).exists():
+        raise StoreError(
+            f"{benchmark!r} is neither a build nor the folder of a release. Builds: "
+            f"{', '.join(builds(layout)) or 'none yet'}; `colloquy release DIR` makes such a folder."
+        )
+    name = build or f"{read_manifest(folder)['build']}-released"
+    import_release(layout, folder, name)
+    return name
+
+
+def _half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
+    """The only benchmark that a build holds items of; None when it holds both."""
+    from tasks.foundation.store.commits import commits_of
+
+    made = {table for commit in commits_of(layout, build).values() for table in commit.tables if commit.rows(table)}
+    demo, eyt = bool(made & {"awareness_items", "interaction_episodes"}), "chat_seeds" in made
+    return None if demo == eyt else "demo" if demo else "eyt"
+
+
+def _show_leaderboards(layout: Layout, build: str, half: Literal["demo", "eyt"] | None) -> None:
+    from flows.commands.answers import Format
+    from flows.commands.sql import ask
+    from tasks.foundation.settings import ROOT
+    from tasks.foundation.store.views import views_of
+
+    with views_of(layout, build) as connection:
+        for name in [half] if half else list(LEADERBOARDS):
+            typer.echo(f"\n{LEADERBOARDS[name]} of build {build}")
+            report = (ROOT / "sql" / "reports" / f"{LEADERBOARDS[name]}.sql").read_text(encoding="utf-8")
+            ask(connection, report, Format.table)

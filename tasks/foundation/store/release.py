@@ -1,0 +1,184 @@
+"""A released benchmark: the frozen items and seeds of a build in one folder that stands alone.
+
+    benchmark-2026-12/
+      manifest.json                 tables with rows and content hashes, where they come from, licences
+      awareness_items.parquet       interaction_episodes.parquet       chat_seeds.parquet
+      persona_candidates.parquet    (only the personas that the seeds use)
+      README.md                     the dataset card
+
+A release is imported as the commit of one pseudo-stage, `release`, of a build of its own; the evaluation
+stages then find their inputs there as they would in the build that made them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.errors import SourceError, StoreError
+from tasks.foundation.fingerprints import LENGTH
+from tasks.foundation.ids import digest
+from tasks.foundation.store.commits import Commit, builds, commits_of, read_commit, write_commit
+from tasks.foundation.store.durable import replace_file, write_text
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.locks import lock
+from tasks.foundation.store.parts import content_hash, describe_part, read_frame, read_part, write_part
+from tasks.foundation.store.views import rebuild_views
+from tasks.foundation.tables import EVERY_STAGE, TABLES
+
+FROZEN = ("awareness_items", "interaction_episodes", "chat_seeds", "persona_candidates")
+STAGE = "release"
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+
+def write_release(layout: Layout, build: str, folder: Path) -> dict[str, int]:
+    """Write the frozen tables that a build has; returns their rows.
+
+    Raises StoreError when the build does not exist or has none of them, or when the folder is not empty.
+    """
+    commits = commits_of(layout, build)
+    if not commits:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(builds(layout)) or 'none yet'}")
+    if folder.exists() and any(folder.iterdir()):
+        raise StoreError(f"{folder} is not empty; a release gets a folder of its own")
+    tables = {name: rows for name in FROZEN if (rows := _rows_of(layout, commits, name)) is not None}
+    if "persona_candidates" in tables:
+        tables["persona_candidates"] = _personas_of(tables)
+    tables = {name: rows for name, rows in tables.items() if rows.num_rows}
+    if not tables:
+        raise StoreError(f"build {build!r} has no items and no seeds yet; run it up to curation or chatseeds first")
+    for name, rows in tables.items():
+        replace_file(folder / f"{name}.parquet", folder, partial(pq.write_table, rows))
+    manifest = _manifest(build, commits, tables)
+    write_text(folder / "README.md", folder, _card(manifest))
+    write_text(folder / MANIFEST, folder, json.dumps(manifest, indent=1, ensure_ascii=False))
+    return {name: rows.num_rows for name, rows in tables.items()}
+
+
+def import_release(layout: Layout, folder: Path, build: str) -> Commit:
+    """Make the release in `folder` the first commit of `build`; does nothing when it is that already.
+
+    Raises SourceError for a folder that is no release or has been changed, StoreError for a build that was made
+    otherwise.
+    """
+    manifest = read_manifest(folder)
+    fingerprint = digest("release", manifest["tables"])[:LENGTH]
+    with lock(layout.lock(build, STAGE), f"the import into build {build}", 0):
+        found = read_commit(layout, build, STAGE)
+        if found is not None and found.fingerprint == fingerprint:
+            return found
+        if commits_of(layout, build):
+            raise StoreError(f"build {build!r} holds other rows already; choose another name with --build")
+        commit = _imported(layout, folder, build, fingerprint, manifest)
+        write_commit(layout, commit)
+        rebuild_views(layout)
+        return commit
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a release; SourceError when the folder has none that can be read."""
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        known = manifest["format"] == FORMAT and set(manifest["tables"]) <= set(FROZEN)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{folder} is no released benchmark: {path} cannot be read ({error})") from None
+    if not known:
+        raise SourceError(f"{path}: expected format {FORMAT} with tables {', '.join(FROZEN)}, found {manifest}")
+    return manifest
+
+
+def _rows_of(layout: Layout, commits: Mapping[str, Commit], table: str) -> pa.Table | None:
+    paths = [part.path for commit in commits.values() for part in commit.tables.get(table, ())]
+    if not any(table in commit.tables for commit in commits.values()):
+        return None
+    return read_frame(layout, TABLES[table], paths).to_arrow().cast(TABLES[table].schema)
+
+
+def _personas_of(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The personas that the seeds use, without their source rows' further content."""
+    table = TABLES["persona_candidates"]
+    used = tables["chat_seeds"]["persona_id"].to_pylist() if "chat_seeds" in tables else []
+    frame = pl.from_arrow(tables["persona_candidates"])
+    assert isinstance(frame, pl.DataFrame)
+    return frame.filter(pl.col("persona_id").is_in(used)).to_arrow().cast(table.schema)
+
+
+def _manifest(build: str, commits: Mapping[str, Commit], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+    licensed = [rows["licence"].to_pylist() for rows in tables.values() if "licence" in rows.schema.names]
+    return {
+        "format": FORMAT,
+        "build": build,
+        "released_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "tables": {name: {"rows": rows.num_rows, "hash": content_hash(rows)} for name, rows in tables.items()},
+        "licences_of_sources": sorted({licence for rows in licensed for licence in rows}),
+        "stages": {
+            commit.run: {"fingerprint": commit.fingerprint, "models": commit.record.get("models", {})}
+            for commit in commits.values()
+            if set(commit.tables) - set(EVERY_STAGE)
+        },
+    }
+
+
+def _card(manifest: Mapping[str, Any]) -> str:
+    rows = [f"| {name} | {table['rows']:,} |" for name, table in manifest["tables"].items()]
+    return "\n".join(
+        [
+            f"# Benchmark {manifest['build']}",
+            "",
+            "Frozen items and seeds, released by Colloquy. Score a model on them with",
+            "`colloquy evaluate --target NAME --benchmark <this folder>`.",
+            "",
+            "| table | rows |",
+            "|---|---|",
+            *rows,
+            "",
+            f"Released {manifest['released_at']}. Licences of the sources of its personas: "
+            f"{', '.join(manifest['licences_of_sources']) or 'none recorded'}. The models that made and checked the "
+            "rows are named in manifest.json.",
+            "",
+        ]
+    )
+
+
+def _imported(layout: Layout, folder: Path, build: str, fingerprint: str, manifest: Mapping[str, Any]) -> Commit:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    parts = {}
+    for name, said in manifest["tables"].items():
+        table = TABLES[name]
+        rows = read_part(folder / f"{name}.parquet", table)
+        found = {"rows": rows.num_rows, "hash": content_hash(rows)}
+        if found != said:
+            raise SourceError(f"{folder / name}.parquet is not what the manifest says: expected {said}, found {found}")
+        path = layout.part(name, build, fingerprint, "import", 0)
+        write_part(layout, path, table, rows, {})
+        parts[name] = (describe_part(layout, path, table, "import"),)
+    total = sum(table["rows"] for table in manifest["tables"].values())
+    return Commit(
+        build=build,
+        stage=STAGE,
+        member=None,
+        fingerprint=fingerprint,
+        revision=0,
+        partial=False,
+        tables=parts,
+        drafts={},
+        accounting=Accounting(total, total),
+        components={"release": fingerprint},
+        parents={},
+        started_at=now,
+        ended_at=now,
+        ends_chain=False,
+        usage={"calls": 0, "cost_usd": 0.0},
+        record={"released": dict(manifest)},
+    )
