@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from flows.results import StageResult
     from tasks.foundation.store.layout import Layout
 
-LEADERBOARDS = {"demo": "demo_leaderboard", "eyt": "eyt_leaderboard"}
-
 
 def evaluate(
     target: Annotated[str, typer.Option(help="Alias of the model under test; a new one with --base-url.")],
@@ -54,7 +52,7 @@ def evaluate(
 
     code = run_flow(evaluation, screen(quiet))
     if code in (0, PARTIAL):
-        _show_leaderboards(layout, name, half)
+        _show_headlines(layout, name)
     raise typer.Exit(code)
 
 
@@ -103,14 +101,14 @@ def _half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
     return None if demo == eyt else "demo" if demo else "eyt"
 
 
-def _show_leaderboards(layout: Layout, build: str, half: Literal["demo", "eyt"] | None) -> None:
+def _show_headlines(layout: Layout, build: str) -> None:
+    """The headline scores of every target of the build, the new one among the others."""
     from flows.commands.answers import Format
     from flows.commands.sql import ask
     from tasks.foundation.settings import ROOT
     from tasks.foundation.store.views import views_of
 
+    report = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")
     with views_of(layout, build) as connection:
-        for name in [half] if half else list(LEADERBOARDS):
-            typer.echo(f"\n{LEADERBOARDS[name]} of build {build}")
-            report = (ROOT / "sql" / "reports" / f"{LEADERBOARDS[name]}.sql").read_text(encoding="utf-8")
-            ask(connection, report, Format.table)
+        ask(connection, report, Format.table)
+    typer.echo(f"All metrics: colloquy report --build {build}")

@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasks.foundation.accounting import Accounting
@@ -31,7 +31,7 @@ from tasks.foundation.store.commits import Commit, builds, commits_of, read_comm
 from tasks.foundation.store.durable import replace_file, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.parts import content_hash, describe_part, read_frame, read_part, write_part
+from tasks.foundation.store.parts import content_hash, describe_part, read_part, write_part
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
 
@@ -102,16 +102,16 @@ def _rows_of(layout: Layout, commits: Mapping[str, Commit], table: str) -> pa.Ta
     paths = [part.path for commit in commits.values() for part in commit.tables.get(table, ())]
     if not any(table in commit.tables for commit in commits.values()):
         return None
-    return read_frame(layout, TABLES[table], paths).to_arrow().cast(TABLES[table].schema)
+    kind = TABLES[table]
+    whole = pa.concat_tables([kind.schema.empty_table(), *(read_part(layout.root / path, kind) for path in paths)])
+    return whole.sort_by([(column, "ascending") for column in kind.key])
 
 
 def _personas_of(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The personas that the seeds use, without their source rows' further content."""
-    table = TABLES["persona_candidates"]
-    used = tables["chat_seeds"]["persona_id"].to_pylist() if "chat_seeds" in tables else []
-    frame = pl.from_arrow(tables["persona_candidates"])
-    assert isinstance(frame, pl.DataFrame)
-    return frame.filter(pl.col("persona_id").is_in(used)).to_arrow().cast(table.schema)
+    """The personas that the seeds use."""
+    used = tables["chat_seeds"]["persona_id"] if "chat_seeds" in tables else pa.chunked_array([], pa.utf8())
+    personas = tables["persona_candidates"]
+    return personas.filter(pc.is_in(personas["persona_id"], value_set=used.combine_chunks()))
 
 
 def _manifest(build: str, commits: Mapping[str, Commit], tables: Mapping[str, pa.Table]) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+-- what are the headline scores? one row per benchmark, pool, target and headline metric, over all languages and judges
+with
+
+metrics as (
+
+    select * from metrics
+
+),
+
+headlines as (
+
+    select
+        benchmark,
+        coalesce(pool, 'all') as pool,
+        target,
+        metric,
+        round(value, 3) as value,
+        round(ci_low, 3) as ci_low,
+        round(ci_high, 3) as ci_high,
+        n,
+        n_unit,
+        n_unscored,
+        n_fault,
+        unit,
+    from metrics
+    where
+        target is not null
+        and coalesce(language, judge, partner, goal_type, slice) is null
+        and (
+            (benchmark = 'demo' and simulator is null and metric in (
+                'goal', 'persona', 'scene', 'utterance', 'awareness', 'interaction', 'overall_pooled', 'overall_mean'
+            ))
+            or (benchmark = 'eyt' and pool is not null and metric in (
+                'explicit_accuracy', 'latent_accuracy', 'emotion_accuracy', 'drift_latent', 'ficr', 'satisfaction',
+                'empathy_weighted', 'persona_alignment_weighted', 'anthropomorphic_weighted'
+            ))
+        )
+    order by benchmark, pool, target, metric
+
+)
+
+select * from headlines
