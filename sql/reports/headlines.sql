@@ -25,9 +25,9 @@ headlines as (
     from metrics
     where
         target is not null
-        and coalesce(language, judge, partner, goal_type, slice) is null
+        and coalesce(language, simulator, judge, partner, goal_type, slice) is null
         and (
-            (benchmark = 'demo' and simulator is null and metric in (
+            (benchmark = 'demo' and metric in (
                 'goal', 'persona', 'scene', 'utterance', 'awareness', 'interaction', 'overall_pooled', 'overall_mean'
             ))
             or (benchmark = 'eyt' and pool is not null and metric in (
