@@ -37,11 +37,11 @@ class UtteranceLabels(ReplyModel):
 
 
 class Epilogue(ReplyModel):
-    workflow: list[Annotated[str, Field(min_length=1, max_length=160)]] = Field(
+    workflow: list[Annotated[str, Field(min_length=1, max_length=120)]] = Field(
         min_length=WORKFLOW_STEPS[0], max_length=WORKFLOW_STEPS[1]
     )
-    summary1: str = Field(min_length=1, max_length=300)
-    summary2: str = Field(min_length=1, max_length=300)
+    summary1: str = Field(min_length=1, max_length=240)
+    summary2: str = Field(min_length=1, max_length=240)
     reason: str = Field(min_length=1, max_length=240)
     goal_completion: Score10
 

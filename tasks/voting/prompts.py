@@ -21,8 +21,12 @@ from tasks.foundation.records import Record, transcript
 from tasks.foundation.taxonomies import taxonomy
 from tasks.voting.ballots import REJECT, Ballot
 
-MOST_CHANGES = 8
-"""So many changes fit one review; a model that would change more names the gravest. Unlisted labels stay."""
+MOST_CHANGES = 12
+"""No review lists more changes; a model that would change more names the gravest. Unlisted labels stay."""
+
+TOKENS_A_CHANGE = 100
+TOKENS_A_VOTE = 50
+"""Room in `voting.max_tokens` for one change and one vote: what a request asks for must fit its budget."""
 
 
 class ReviewReply(ReplyModel):
@@ -64,8 +68,8 @@ VOTE: Prompt[VoteInputs, ReplyModel] = Prompt("voting/vote", inputs=VoteInputs)
 
 
 @cache
-def review_reply(paths: tuple[str, ...]) -> type[BaseModel]:
-    """Changes to any of `paths`: an edit with a value of the element's type, or a rejection."""
+def review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
+    """At most `most` changes to any of `paths`: an edit with a value of the element's type, or a rejection."""
     by_type: dict[str, tuple[Kind, list[str]]] = {}
     for path in paths:
         kind = kind_of(path)
@@ -82,7 +86,7 @@ def review_reply(paths: tuple[str, ...]) -> type[BaseModel]:
 
     union: Any = Union[tuple(options)]  # noqa: UP007
     either = Annotated[union, Discriminator(option_of), Field(json_schema_extra=_as_any_of)]
-    changes: Any = Annotated[GenericAlias(list, (either,)), Field(max_length=min(len(paths), MOST_CHANGES))]
+    changes: Any = Annotated[GenericAlias(list, (either,)), Field(max_length=most)]
     return create_model("ReviewReply", __base__=ReviewReply, changes=(changes, ...))
 
 
@@ -129,10 +133,19 @@ def question_field(number: int) -> str:
     return f"question_{number}"
 
 
-def review_inputs(record: Record, labels: dict[str, Any]) -> ReviewInputs:
+def most_changes(labels: int, max_tokens: int) -> int:
+    """How many changes a review of so many labels may list."""
+    return min(labels, MOST_CHANGES, max(1, max_tokens // TOKENS_A_CHANGE))
+
+
+def most_votes(max_tokens: int) -> int:
+    """How many labels one request may put to the vote."""
+    return max(1, max_tokens // TOKENS_A_VOTE)
+
+
+def review_inputs(record: Record, labels: dict[str, Any], most: int) -> ReviewInputs:
     """A dialogue with some of its labels. An utterance's text is a label too, read in the dialogue itself."""
     lines = [f"{path} = {canonical_json(value)}" for path, value in labels.items() if kind_of(path).name != "text"]
-    most = min(len(labels), MOST_CHANGES)
     return ReviewInputs(**_definitions(record), labels=lines, most_changes=most)
 
 

@@ -5,9 +5,10 @@ annotator says of each label), votes (of the whole panel, where the reviews do n
 verdicts (one a label).
 
 Labels are reviewed in sections: goal, persona, scene, and utterances in chunks of
-`utterances_per_request`. With A annotators, T utterances in C chunks and D sections holding a disputed
-label, a dialogue takes A × (3 + C) reviews and (A + 1) × D votes, D ≤ 3 + C. A reply that stays
-unreadable is a missing review or vote, never a failure of the dialogue.
+`utterances_per_request`; the disputed ones of a section are voted on together, as many as `max_tokens` has
+room for. With A annotators, T utterances in C chunks and D sections holding a disputed label, a dialogue
+takes A × (3 + C) reviews and (A + 1) × D votes, D ≤ 3 + C. A reply that stays unreadable is a missing
+review or vote, never a failure of the dialogue.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from tasks.voting.prompts import (
     VOTE,
     Choice,
     ReviewReply,
+    most_changes,
+    most_votes,
     question_field,
     review_inputs,
     review_reply,
@@ -99,8 +102,9 @@ async def work(context: StageContext, record: Record, ask: Asker) -> Rows:
         ]
         for section in sections
     ]
-    disputed = [[ballot for ballot in section if ballot.disputed] for section in ballots]
-    choices = await side_by_side(_vote(voice, [section for section in disputed if section]) for voice in voices)
+    most = most_votes(context.settings.voting.max_tokens)
+    together = [part for section in ballots for part in _parts([one for one in section if one.disputed], most)]
+    choices = await side_by_side(_vote(voice, together) for voice in voices)
     return _rows(record.dialogue.dialogue_id, panel, [b for section in ballots for b in section], answers, choices)
 
 
@@ -112,6 +116,10 @@ def sections_of(labels: Labels, utterances: int) -> list[Labels]:
         chunk = ((number_of(path) or 1) - 1) // utterances if group == "utterance" else 0
         sections.setdefault((group, chunk), {})[path] = value
     return list(sections.values())
+
+
+def _parts(ballots: Sequence[Ballot], most: int) -> list[Sequence[Ballot]]:
+    return [ballots[first : first + most] for first in range(0, len(ballots), most)]
 
 
 async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -128,8 +136,9 @@ async def _review(voice: Voice, sections: Sequence[Labels]) -> dict[str, Answer]
     """One annotator's answers to all labels, by path."""
     answers: dict[str, Answer] = {}
     for labels in sections:
-        model = review_reply(tuple(labels))
-        reply = await voice.reply(REVIEW, review_inputs(voice.record, labels), "review", model)
+        most = most_changes(len(labels), voice.context.settings.voting.max_tokens)
+        inputs = review_inputs(voice.record, labels, most)
+        reply = await voice.reply(REVIEW, inputs, "review", review_reply(tuple(labels), most))
         answers |= answers_of(reply, labels)
     return answers
 

@@ -15,7 +15,7 @@ from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.reply import BadReply, read, schema_of
 from tasks.voting.ballots import REJECT, Answer, Ballot, ballot_of, verdict_of
 from tasks.voting.panel import Member, Panel, check_families
-from tasks.voting.prompts import MOST_CHANGES, REVIEW, VOTE, review_reply, vote_reply
+from tasks.voting.prompts import REVIEW, VOTE, most_changes, review_reply, vote_reply
 from tasks.voting.tally import Tally, tally
 from tasks.voting.task import STAGE, answers_of, sections_of
 from tests.unit.dialogue_rows import Asked, FakeAsker, FakeContext, dialogue, prepared, worked, world
@@ -230,7 +230,7 @@ def _change(element: str, value: Any = None, action: str = "edit") -> dict[str, 
 
 
 def _read(*changes: dict[str, Any], paths: tuple[str, ...] = PATHS):
-    return read(json.dumps({"changes": list(changes)}), review_reply(paths), "stop").value
+    return read(json.dumps({"changes": list(changes)}), review_reply(paths, 8), "stop").value
 
 
 @pytest.mark.parametrize(
@@ -252,13 +252,9 @@ def test_an_edit_that_does_not_fit_its_element_is_no_reply(change: dict[str, Any
 
 
 def test_the_schema_of_a_review_ties_every_element_to_its_type_and_bounds_the_list() -> None:
-    schema = schema_of(review_reply(PATHS))
+    schema = schema_of(review_reply(PATHS, 4))
     changes = schema["properties"]["changes"]
-    assert changes["maxItems"] == len(PATHS) < MOST_CHANGES
-    assert (
-        schema_of(review_reply(tuple(f"utterance.{n}.text" for n in range(1, 31))))["properties"]["changes"]["maxItems"]
-        == MOST_CHANGES
-    )
+    assert changes["maxItems"] == 4
     by_element = {}
     for option in changes["items"]["anyOf"]:
         element = option["properties"]["element"]
@@ -273,6 +269,28 @@ def test_the_schema_of_a_review_ties_every_element_to_its_type_and_bounds_the_li
     }
     assert "$ref" not in json.dumps(schema)
     assert "oneOf" not in json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    ("labels", "max_tokens", "expected"), [(4, 1500, 4), (36, 1500, 12), (36, 400, 4), (36, 50, 1), (18, 4000, 12)]
+)
+def test_a_review_lists_no_more_changes_than_its_budget_has_room_for(
+    labels: int, max_tokens: int, expected: int
+) -> None:
+    assert most_changes(labels, max_tokens) == expected
+
+
+def test_votes_are_asked_for_in_portions_that_fit_the_budget() -> None:
+    answer = _changes_of(
+        scripted_a=[_change("persona.1.hobby", "other")],
+        scripted_b=[_change("persona.2.hobby", "other")],
+        twin_of_a=[_change("persona.2.culture", "other")],
+    )
+    panel = "voting.annotators=[scripted-a, scripted-b, twin-of-a]"
+    context, ask, _ = _run(answer, panel, "voting.max_tokens=100")
+    # 100 tokens have room for one change and two votes: three disputed labels make two portions for 4 voters
+    assert ask.count("vote") == 2 * 4
+    assert context.made("votes").height == 3 * 4
 
 
 LABELS = {
