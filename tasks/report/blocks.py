@@ -1,0 +1,202 @@
+"""What a section of the page consists of: notes, tables, figures and leaderboards, already in words.
+
+Everything here is plain text; the templates escape it. Only a figure's `svg` is markup, made by `charts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tasks.report import numbers
+from tasks.report.questions import Answer, Record
+
+MOST_ROWS = 400
+"""Rows of one table on the page; the SQL has them all."""
+
+INTERVAL = "95 % interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    kind: ClassVar[str] = "note"
+    text: str
+    tone: str = "plain"
+    """`plain`, `warning`, or `missing` for what a section lacks."""
+    command: str = ""
+    """A command that would change that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Names and what is said of them, from elsewhere than SQL: the caption says where."""
+
+    kind: ClassVar[str] = "pairs"
+    caption: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart; `description` says in words what it shows, for those who cannot see it."""
+
+    kind: ClassVar[str] = "figure"
+    caption: str
+    svg: str
+    description: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`sort` is what the column is sorted by: a number, or the text itself."""
+
+    text: str
+    numeric: bool = False
+    sort: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of an answer. `left_out`: rows that are not on the page."""
+
+    kind: ClassVar[str] = "table"
+    caption: str
+    head: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    source: Answer
+    left_out: int = 0
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number of a leaderboard. `note`: what is missing from it; `mark`: `best`, `ties` or nothing."""
+
+    value: str
+    interval: str
+    n: str
+    note: str = ""
+    mark: str = ""
+    sort: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a metric's column: `name` is the one in the table `metrics`, `better` an arrow."""
+
+    name: str
+    label: str
+    unit: str
+    better: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    kind: ClassVar[str] = "leaderboard"
+    caption: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[str, tuple[Score, ...]], ...]
+    source: Answer
+    folded: bool = False
+
+
+Block = Note | Pairs | Figure | Table | Leaderboard
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of a section under a heading of its own; without a heading: the section's first part."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    anchor: str
+    title: str
+    intro: str
+    groups: tuple[Group, ...] = field(default=())
+
+
+def table(
+    answer: Answer,
+    caption: str,
+    *,
+    drop: Iterable[str] = (),
+    labels: Mapping[str, str] | None = None,
+    folded: bool = False,
+) -> Table:
+    """An answer as a table: a column's form follows from its name; the two ends of an interval become one column."""
+    labels = labels or {}
+    columns = [name for name in answer.columns if name not in {*drop, "ci_high", "difference_high"}]
+    numeric = {name: _is_numeric(answer, name) for name in columns}
+    shown = answer.records[:MOST_ROWS]
+    return Table(
+        caption,
+        tuple(Cell(labels.get(name) or _label(name), numeric[name]) for name in columns),
+        tuple(tuple(_cell(record, name, numeric[name]) for name in columns) for record in shown),
+        answer,
+        max(len(answer) - MOST_ROWS, 0),
+        folded,
+    )
+
+
+def filled(answer: Answer, caption: str, *, folded: bool = False) -> Table | None:
+    """The answer's table; None when it has no rows."""
+    return table(answer, caption, folded=folded) if len(answer) else None
+
+
+def _label(name: str) -> str:
+    if name in ("ci_low", "difference_low"):
+        return INTERVAL
+    if name.endswith("_percent") or name == "percent":
+        return f"{numbers.words(name.removesuffix('percent'))} %".strip()
+    if name.endswith("_usd"):
+        return f"{numbers.words(name.removesuffix('_usd'))} $"
+    return "p (Holm)" if name == "p_holm" else numbers.words(name)
+
+
+def _is_numeric(answer: Answer, name: str) -> bool:
+    place = answer.columns.index(name)
+    values = [row[place] for row in answer.rows if row[place] is not None]
+    return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "cost_usd": numbers.money,
+    "seconds": numbers.seconds,
+    "seconds_in_calls": numbers.seconds,
+    "p_holm": numbers.p_value,
+}
+
+
+def _cell(record: Record, name: str, numeric: bool) -> Cell:
+    value = record[name]
+    if name in ("ci_low", "difference_low"):
+        high = record["ci_high" if name == "ci_low" else "difference_high"]
+        return Cell(numbers.interval(value, high, record.get("unit") or "") or numbers.MISSING, True, value)
+    if name in _FORMS:
+        return Cell(_FORMS[name](value), True, value)
+    if value is None:
+        return Cell(numbers.MISSING, numeric)
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    if isinstance(value, int):
+        return Cell(numbers.count(value), True, value)
+    if isinstance(value, float):
+        in_percent = name.endswith("percent")
+        text = numbers.percent(value) if in_percent else numbers.number(value, record.get("unit") or "")
+        return Cell(text, True, value)
+    return Cell(str(value), sort=str(value))
+
+
+def section(
+    anchor: str, title: str, intro: str, groups: Sequence[tuple[str, Sequence[Block | None]]], missing: Note
+) -> Section:
+    """A section of the groups that have anything in them; with nothing at all, what it lacks."""
+    kept = [Group(heading, tuple(block for block in blocks if block is not None)) for heading, blocks in groups]
+    filled = tuple(group for group in kept if any(not isinstance(block, Note) for block in group.blocks))
+    return Section(anchor, title, intro, filled or (Group("", (missing,)),))

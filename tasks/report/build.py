@@ -1,0 +1,76 @@
+"""From a build's views and commits to artifacts/reports/<build>/index.html."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import duckdb
+
+from tasks.foundation.store.commits import Commit, commits_of
+from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import views_of
+from tasks.report import numbers
+from tasks.report.data_sections import data_sections
+from tasks.report.facts import facts
+from tasks.report.page import Tile, render
+from tasks.report.questions import Answer, ask, rows
+from tasks.report.score_sections import score_sections
+from tasks.report.transcripts import LIMIT, shelves
+
+COUNTED: dict[str, tuple[str, str]] = {
+    "persona_pool": ("persona in the pools", "personas in the pools"),
+    "scenes": ("scene", "scenes"),
+    "dialogues": ("dialogue", "dialogues"),
+    "verdicts": ("label decided", "labels decided"),
+    "awareness_items": ("awareness item", "awareness items"),
+    "interactions": ("interaction", "interactions"),
+    "conversations": ("conversation", "conversations"),
+    "turn_judgements": ("judged turn", "judged turns"),
+}
+"""Tables whose rows are counted at the top of the page."""
+
+
+def write_report(layout: Layout, build: str, transcripts: int = LIMIT) -> Path:
+    """Write the report of a build and return where it is. StoreError for a build that does not exist.
+
+    `transcripts`: how many of each kind the page shows.
+    """
+    with views_of(layout, build) as connection:
+        html = page_of(connection, commits_of(layout, build), build, transcripts)
+    path = layout.reports / build / "index.html"
+    write_text(path, layout.scratch, html)
+    return path
+
+
+def page_of(
+    connection: duckdb.DuckDBPyConnection, commits: Mapping[str, Commit], build: str, transcripts: int = LIMIT
+) -> str:
+    """The page of the build that the connection shows."""
+
+    @cache
+    def asked(name: str) -> Answer:
+        return ask(connection, name)
+
+    told = rows(connection, "select distinct persona_to_target from conversations")
+    return render(
+        facts(build, commits, rows(connection, "select * from models"), told),
+        list(_tiles(connection, asked("costs"))),
+        [*data_sections(asked, commits, build), *score_sections(asked, build)],
+        shelves(connection, transcripts),
+    )
+
+
+def _tiles(connection: duckdb.DuckDBPyConnection, costs: Answer) -> Iterator[Tile]:
+    for table, (one, many) in COUNTED.items():
+        n = rows(connection, f"select count(*) as n from {table}")[0]["n"]
+        if n:
+            yield Tile(numbers.count(n), one if n == 1 else many)
+    if len(costs):
+        spent = [record["cost_usd"] for record in costs.records]
+        known = sum(usd for usd in spent if usd is not None)
+        label = "US dollars" if None not in spent else "US dollars; some prices are unknown"
+        yield Tile(numbers.money(known), label)
+        yield Tile(numbers.count(sum(record["calls"] for record in costs.records)), "model calls")

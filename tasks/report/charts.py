@@ -1,0 +1,277 @@
+"""Charts as inline SVG: drawn once, offline, in colours that follow the page.
+
+Colours are CSS variables of the page (`--ink`, `--series-1` …), so one drawing serves light and dark. The
+series are told apart by people with colour-blindness (after Okabe and Ito), and every chart's numbers also
+stand in a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from tasks.report.blocks import Figure
+from tasks.report.questions import Record
+
+SERIES = tuple(f"var(--series-{place})" for place in range(1, 9))
+INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
+NEUTRAL, BAD = "var(--series-neutral)", "var(--series-bad)"
+
+FONT = "system-ui, sans-serif"
+WIDTH = 560
+HALF = 330
+"""Two such charts and their labels stand side by side."""
+ROW = 22
+MOST_BARS = 20
+LONGEST_LABEL = 34
+
+_CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": MUTED,
+        "titleColor": MUTED,
+        "domainColor": LINE,
+        "tickColor": LINE,
+        "gridColor": LINE,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 260,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "orient": "top",
+        "symbolType": "square",
+        "labelLimit": 260,
+    },
+    "header": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "labelFontSize": 12,
+        "labelFontWeight": 600,
+        "title": None,
+        "labelAnchor": "start",
+    },
+    "facet": {"spacing": 18},
+    "range": {"category": list(SERIES)},
+}
+
+
+def shares(
+    caption: str, records: Sequence[Record], category: str, parts: Mapping[str, str], unit: str
+) -> Figure | None:
+    """A full-width bar for each category, split into `parts` (column → colour), in the order of the records."""
+    kept = [record for record in records if sum(record[part] or 0 for part in parts)]
+    if not kept:
+        return None
+    values = [
+        {"category": _short(record[category]), "part": part.replace("_", " "), "n": record[part], "place": place}
+        for record in kept
+        for place, part in enumerate(parts)
+    ]
+    names = [part.replace("_", " ") for part in parts]
+    chart = (
+        alt.Chart(alt.Data(values=values))
+        .mark_bar(size=ROW * 0.64)
+        .encode(
+            x=alt.X("n:Q", stack="normalize", title=f"share of {unit}", axis=alt.Axis(format="%", grid=False)),
+            y=alt.Y("category:N", sort=_order(values, "category"), title=None),
+            color=alt.Color("part:N", scale=alt.Scale(domain=names, range=list(parts.values())), title=None),
+            order=alt.Order("place:Q"),
+        )
+        .properties(width=WIDTH, height=_height(len(kept)))
+    )
+    said = "; ".join(
+        f"{record[category]}: " + ", ".join(f"{part.replace('_', ' ')} {record[part]}" for part in parts)
+        for record in kept
+    )
+    return _figure(caption, chart, said)
+
+
+def bars(
+    caption: str, records: Sequence[Record], category: str, series: Mapping[str, str], unit: str
+) -> Figure | None:
+    """Horizontal bars, one for each series (column → its name) and category; at most `MOST_BARS` categories."""
+    kept = records[:MOST_BARS]
+    if not kept:
+        return None
+    values = [
+        {"category": _short(record[category]), "series": name, "n": record[column] or 0}
+        for record in kept
+        for column, name in series.items()
+    ]
+    names = list(series.values())
+    colours = alt.Scale(domain=names, range=list(SERIES[: len(names)]))
+    legend = alt.Legend() if len(names) > 1 else None
+    chart = (
+        alt.Chart(alt.Data(values=values))
+        .mark_bar()
+        .encode(
+            x=alt.X("n:Q", title=unit, axis=alt.Axis(tickMinStep=1, tickCount=6)),
+            y=alt.Y("category:N", sort=_order(values, "category"), title=None, scale=alt.Scale(paddingInner=0.25)),
+            yOffset=alt.YOffset("series:N", sort=names),
+            color=alt.Color("series:N", scale=colours, legend=legend, title=None),
+        )
+        .properties(width=HALF, height=_height(len(kept), max(1.0, 0.62 * len(names))))
+    )
+    left = len(records) - len(kept)
+    more = f" The {left} rarer values are in the table." if left else ""
+    said = "; ".join(
+        f"{record[category]}: " + ", ".join(f"{name} {record[column]}" for column, name in series.items())
+        for record in kept
+    )
+    return _figure(caption + more, chart, said)
+
+
+def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str], columns: int = 3) -> Figure | None:
+    """Values with their intervals, a panel for each metric (name → title) and a row for each target.
+
+    Records have `metric`, `target`, `value`, `ci_low` and `ci_high`; rows stand in the order of the first panel.
+    """
+    kept = [record for record in records if record["metric"] in panels and record["value"] is not None]
+    if not kept:
+        return None
+    first = next(metric for metric in panels if any(record["metric"] == metric for record in kept))
+    order = [_short(record["target"]) for record in _best_first(kept, first)]
+    order += [name for name in dict.fromkeys(_short(record["target"]) for record in kept) if name not in order]
+    shown = [metric for metric in panels if any(record["metric"] == metric for record in kept)]
+    drawn = [
+        _panel(panels[metric], [record for record in kept if record["metric"] == metric], order, place % columns == 0)
+        for place, metric in enumerate(shown)
+    ]
+    chart = alt.concat(*drawn, columns=columns, spacing=14)
+    said = "; ".join(
+        f"{panels[record['metric']]}, {record['target']}: {record['value']:.3g}"
+        for record in sorted(kept, key=lambda record: shown.index(record["metric"]))
+    )
+    return _figure(caption, chart, said)
+
+
+def _panel(title: str, records: Sequence[Record], order: Sequence[str], labelled: bool) -> alt.LayerChart:
+    values = [
+        {
+            "target": _short(record["target"]),
+            "value": record["value"],
+            "low": record["value"] if record["ci_low"] is None else record["ci_low"],
+            "high": record["value"] if record["ci_high"] is None else record["ci_high"],
+        }
+        for record in records
+    ]
+    base = alt.Chart(alt.Data(values=values))
+    axis = alt.Axis(grid=True, domain=False, ticks=False) if labelled else None
+    y = alt.Y("target:N", sort=list(order), title=None, scale=alt.Scale(domain=list(order)), axis=axis)
+    x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=4, grid=False))
+    rule = base.mark_rule(color=SERIES[0], strokeWidth=2).encode(x=x, x2="high:Q", y=y).encode(x=alt.X("low:Q", title=None))
+    point = base.mark_point(color=SERIES[0], fill=SERIES[0], opacity=1, size=55).encode(x=x, y=y)
+    heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
+    return alt.layer(rule, point).properties(width=178, height=_height(len(order)), title=heading)
+
+
+def _best_first(records: Sequence[Record], metric: str) -> list[Record]:
+    return sorted((one for one in records if one["metric"] == metric), key=lambda one: -one["value"])
+
+
+def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, str], unit: str) -> Figure | None:
+    """A line for each target over the column `x` (integers), a panel for each metric (name → title)."""
+    kept = [record for record in records if record["metric"] in panels and record["value"] is not None]
+    if len({record[x] for record in kept}) < 2:
+        return None
+    targets = sorted({record["target"] for record in kept})
+    values = [
+        {"panel": panels[one["metric"]], "target": one["target"], "x": one[x], "value": one["value"]} for one in kept
+    ]
+    encoded = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("x:Q", title=x, axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+        y=alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
+        color=alt.Color("target:N", scale=alt.Scale(domain=targets, range=_colours(targets)), title=None),
+        shape=alt.Shape("target:N", scale=alt.Scale(domain=targets), title=None),
+    )
+    layers = alt.layer(encoded.mark_line(strokeWidth=2), encoded.mark_point(filled=True, size=45))
+    chart = layers.properties(width=200, height=170).facet(
+        facet=alt.Facet("panel:N", sort=list(panels.values()), header=alt.Header(title=None)), columns=3
+    )
+    said = "; ".join(f"{one['panel']}, {one['target']}, {x} {one['x']}: {one['value']:.1f}" for one in values)
+    return _figure(caption, chart, said)
+
+
+def histogram(caption: str, records: Sequence[Record], group: str, series: Mapping[str, str]) -> Figure | None:
+    """Counts by bin (`tokens_from` to `tokens_below`), one panel for each value of `group`; series overlap."""
+    if not records:
+        return None
+    values = [
+        {
+            "panel": record[group],
+            "from": record["tokens_from"],
+            "to": record["tokens_below"],
+            "n": record[column],
+            "series": name,
+        }
+        for record in records
+        for column, name in series.items()
+    ]
+    names = list(series.values())
+    chart = (
+        alt.Chart(alt.Data(values=values))
+        .mark_bar(opacity=0.8)
+        .encode(
+            x=alt.X("from:Q", title="word pieces", bin="binned", axis=alt.Axis(grid=False, tickMinStep=32, tickCount=6)),
+            x2="to:Q",
+            y=alt.Y("n:Q", title="personas", stack=None, axis=alt.Axis(tickCount=4, tickMinStep=1)),
+            color=alt.Color("series:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), title=None),
+        )
+        .properties(width=250, height=130)
+        .facet(facet=alt.Facet("panel:N", header=alt.Header(title=None)), columns=2)
+        .resolve_scale(y="independent", x="independent")
+    )
+    said = "; ".join(
+        f"{one[group]}, {one['tokens_from']} to {one['tokens_below']} word pieces: "
+        + ", ".join(f"{name} {one[column]}" for column, name in series.items())
+        for one in records
+    )
+    return _figure(caption, chart, said)
+
+
+def _figure(caption: str, chart: Any, description: str) -> Figure:
+    spec = chart.to_dict(validate=False)
+    spec["config"] = _CONFIG
+    spec["padding"] = 4
+    svg, width = inline(vl_convert.vegalite_to_svg(spec))
+    return Figure(caption, svg, description, width)
+
+
+def inline(svg: str) -> tuple[str, int]:
+    """An SVG document as part of a page: hidden from readers of speech (the figure says it all), scaled to the
+    width of its box, without namespaces and sizes; and its own width in pixels."""
+    head, rest = re.match(r"(<svg\b[^>]*>)(.*)", svg, re.DOTALL).groups()  # type: ignore[union-attr]
+    box = re.search(r'viewBox="([^"]+)"', head)
+    assert box is not None
+    plain = re.sub(r'\s(role|aria-[a-z]+)="[^"]*"', "", rest)
+    return f'<svg viewBox="{box[1]}" aria-hidden="true" focusable="false">{plain}', round(float(box[1].split()[2]))
+
+
+def _colours(names: Sequence[str]) -> list[str]:
+    return [SERIES[place % len(SERIES)] for place in range(len(names))]
+
+
+def _order(values: Iterable[Mapping[str, Any]], key: str) -> list[str]:
+    return list(dict.fromkeys(value[key] for value in values))
+
+
+def _height(rows: int, factor: float = 1.0) -> int:
+    return max(int(rows * ROW * factor), ROW)
+
+
+def _short(text: Any) -> str:
+    """A label that leaves room for the bars."""
+    text = "–" if text is None else str(text).replace("_", " ")
+    return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"

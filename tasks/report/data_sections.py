@@ -1,0 +1,213 @@
+"""The sections on how the benchmark was made: funnel, persona pools, labels, votes, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from tasks.foundation.store.commits import Commit
+from tasks.report import charts
+from tasks.report.blocks import Block, Note, Pairs, Section, filled, section, table
+from tasks.report.questions import Answer, Record
+
+Ask = Callable[[str], Answer]
+
+PARTS = {"produced": charts.SERIES[0], "filtered": charts.NEUTRAL, "failed": charts.BAD}
+ENDINGS = {
+    "kept_by_all": charts.SERIES[0],
+    "unanimous": charts.SERIES[5],
+    "majority": charts.SERIES[2],
+    "manual": charts.SERIES[4],
+    "rejected": charts.BAD,
+}
+THERE_AND_DRAWN = {"source_percent": "source", "drawn_percent": "drawn"}
+ATTRIBUTES = {
+    "age_bucket": "Age",
+    "sex": "Sex",
+    "occupation_group": "Occupation group",
+    "first_topic": "First topic",
+    "interaction_length": "Length of the interaction history",
+}
+
+
+def data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterator[Section]:
+    """In the order of the page."""
+    yield funnel(ask, commits, build)
+    yield pools(ask, build)
+    yield labels(ask, build)
+    yield voting(ask, build)
+    yield contents(ask, build)
+
+
+def funnel(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
+    answer = ask("funnel")
+    records = [{**record, "run": _run(record)} for record in answer.records]
+    losses = ask("losses")
+    return section(
+        "funnel",
+        "Where the rows went",
+        "Every row that goes into a stage ends produced, filtered or failed: rows in = produced + filtered + failed.",
+        [
+            (
+                "",
+                [
+                    charts.shares("How each stage's rows ended.", records, "run", PARTS, "rows in"),
+                    table(answer, "Stages in the order of their commits.", drop=("build",)),
+                ],
+            ),
+            ("Why rows ended early", [_reasons(commits), filled(losses, "Rejected rows and duplicates, by reason.")]),
+        ],
+        Note("No stage has been committed.", "missing", f"colloquy run --build {build}"),
+    )
+
+
+def _run(record: Record) -> str:
+    return record["stage"] if record["member"] is None else f"{record['stage']} @ {record['member']}"
+
+
+def _reasons(commits: Mapping[str, Commit]) -> Pairs | None:
+    """What the commits count by reason; a row that was not drawn is no row of any table."""
+    said = {
+        run.replace("@", " @ "): {**commit.accounting.filtered, **commit.accounting.failed}
+        for run, commit in commits.items()
+    }
+    pairs = tuple(
+        (run, ", ".join(f"{reason.replace('_', ' ')} {count:,}" for reason, count in sorted(counts.items())))
+        for run, counts in said.items()
+        if counts
+    )
+    return Pairs("Rows filtered and failed by reason, as the commits count them.", pairs) if pairs else None
+
+
+def pools(ask: Ask, build: str) -> Section:
+    attributes, strata, lengths, bins = (
+        ask(name) for name in ("persona_attributes", "persona_strata", "persona_lengths", "persona_token_bins")
+    )
+    by_pool = [(pool, list(_attribute_charts(attributes, pool))) for pool in attributes.values("pool")]
+    return section(
+        "personas",
+        "Persona pools",
+        "Who the source holds and who was drawn. A pool is drawn by stratum, after near-duplicates were dropped: "
+        "shares should be alike, but for the rounding of a small pool.",
+        [
+            *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
+            ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.")]),
+            ("Strata", [filled(strata, "Quota of each stratum, and personas drawn from it.")]),
+            (
+                "Length",
+                [
+                    charts.histogram(
+                        "Personas by the length of their description.",
+                        bins.records,
+                        "pool",
+                        {"source_personas": "source", "drawn": "drawn"},
+                    ),
+                    filled(lengths, "Length in word pieces of the encoder, which reads the first 256."),
+                ],
+            ),
+        ],
+        Note("No persona pool has been drawn.", "missing", f"colloquy run --build {build} --only personas"),
+    )
+
+
+def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
+    for attribute, title in ATTRIBUTES.items():
+        records = attributes.where(pool=pool, attribute=attribute).records
+        ordered = sorted(records, key=lambda one: one["found"]) if attribute == "age_bucket" else records
+        yield charts.bars(f"{title}, pool {pool}.", ordered, "found", THERE_AND_DRAWN, "% of those who have one")
+
+
+def labels(ask: Ask, build: str) -> Section:
+    answer, spoken = ask("label_distributions"), ask("conversation_labels")
+    balance = ask("selection_balance")
+    demo = [
+        _by_language(answer, label, title)
+        for label, title in {
+            "goal_type": "Goal types of the scenes",
+            "sentiment": "Sentiments of the utterances",
+            "emotion": "Emotions of the utterances",
+        }.items()
+    ]
+    said = [
+        charts.bars(
+            f"{title}, pool {pool}: gold and predicted.",
+            spoken.where(pool=pool, label=label).records,
+            "found",
+            {"gold": "gold", "predicted": "predicted"},
+            "turns",
+        )
+        for pool in spoken.values("pool")
+        for label, title in {
+            "explicit": "Explicit intents",
+            "latent": "Latent intents",
+            "emotion": "Emotions",
+        }.items()
+    ]
+    return section(
+        "labels",
+        "Labels",
+        "How the labels are spread. What one model writes leans to few of them; a benchmark should not.",
+        [
+            ("DEMO", [*demo, filled(answer, "All labels of scenes, characters and dialogues.", folded=True)]),
+            ("Selection", [filled(balance, "Pairings by goal type and language, on their way to a dialogue.")]),
+            (
+                "EYT-Bench",
+                [*said, filled(spoken, "Labels of all user turns, of void conversations too.", folded=True)],
+            ),
+        ],
+        Note("There is no scene, dialogue or conversation.", "missing", f"colloquy run --build {build}"),
+    )
+
+
+def _by_language(answer: Answer, label: str, title: str) -> Block | None:
+    records = answer.where(label=label).records
+    languages = sorted({record["language"] for record in records})
+    found: dict[str, Record] = {}
+    for record in records:
+        row = found.setdefault(record["found"], {"found": record["found"], **dict.fromkeys(languages, 0)})
+        row[record["language"]] = record["times"]
+    ordered = sorted(found.values(), key=lambda row: -sum(row[language] for language in languages))
+    return charts.bars(f"{title}.", ordered, "found", {language: language for language in languages}, "times")
+
+
+def voting(ask: Ask, build: str) -> Section:
+    outcomes, annotators, disputes, pending = (
+        ask(name) for name in ("outcomes", "annotators", "disputes", "pending")
+    )
+    endings = [{**record, "of": f"{record['category']}, {record['language']}"} for record in outcomes.records]
+    waiting = sum(record["pending"] for record in outcomes.records)
+    said = (
+        f"{waiting:,} labels wait for a person: no majority of the panel decided, so the original stands until then."
+        if waiting
+        else "No label waits for a person."
+    )
+    return section(
+        "voting",
+        "Votes on the labels",
+        "Annotators review each label. What they do not all keep goes to a blind vote of the panel, where a strict "
+        "majority of the whole panel decides; without one, a person does.",
+        [
+            (
+                "Outcomes",
+                [
+                    charts.shares("How the labels were decided.", endings, "of", ENDINGS, "labels"),
+                    filled(outcomes, "Labels by category and language."),
+                    filled(disputes, "The same by element, the most disputed first.", folded=True),
+                ],
+            ),
+            ("Annotators", [filled(annotators, "What each annotator answered.")]),
+            ("Pending", [Note(said), filled(pending, "Labels that wait for a person.", folded=len(pending) > 20)]),
+        ],
+        Note("No label has been voted on.", "missing", f"colloquy run --build {build} --only voting"),
+    )
+
+
+def contents(ask: Ask, build: str) -> Section:
+    answer = ask("benchmark_contents")
+    return section(
+        "contents",
+        "The benchmark",
+        "What targets are asked: items of element awareness, episodes of interaction, and chat seeds.",
+        [("", [filled(answer, "Items, episodes and chat seeds by task, goal type or pool.")])],
+        Note("Nothing has been released.", "missing", f"colloquy run --build {build} --only curation"),
+    )
+

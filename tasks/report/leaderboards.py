@@ -1,0 +1,147 @@
+"""Rows of demo_leaderboard and eyt_leaderboard, one a target and metric, laid out as a board: targets by metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tasks.report import numbers
+from tasks.report.blocks import Head, Leaderboard, Score
+from tasks.report.questions import Answer, Record
+
+DEMO_COLUMNS: dict[str, str] = {
+    "overall_pooled": "overall, pooled",
+    "overall_mean": "overall, mean of both",
+    "awareness": "awareness",
+    "goal": "goal",
+    "persona": "persona",
+    "scene": "scene",
+    "utterance": "utterance",
+    "interaction": "interaction",
+    "goal_achievement": "goal achievement",
+    "believability": "believability",
+    "skillfulness": "skillfulness",
+    "realistic": "realistic",
+}
+EYT_OBJECTIVE: dict[str, str] = {
+    "explicit_accuracy": "explicit intent",
+    "latent_accuracy": "latent intent",
+    "emotion_accuracy": "emotion",
+    "drift_latent": "intent drift",
+    "alignment": "alignment",
+    "ficr": "FICR",
+    "satisfaction": "satisfaction",
+    "t_actual": "turns",
+}
+EYT_SUBJECTIVE: dict[str, str] = {
+    "empathy_weighted": "empathy, weighted",
+    "empathy_unweighted": "empathy, unweighted",
+    "persona_alignment_weighted": "persona, weighted",
+    "persona_alignment_unweighted": "persona, unweighted",
+    "anthropomorphic_weighted": "anthropomorphic, weighted",
+    "anthropomorphic_unweighted": "anthropomorphic, unweighted",
+}
+EYT_FURTHER: dict[str, str] = {
+    "explicit_macro_f1": "explicit, macro-F1",
+    "latent_macro_f1": "latent, macro-F1",
+    "emotion_macro_f1": "emotion, macro-F1",
+    "unreadable_share": "unreadable labels",
+    "drift_explicit": "drift, explicit",
+    "drift_pair": "drift, pair",
+    "final_intent_undecided": "final intent undecided",
+    "void_share": "void",
+    "target_fault_share": "target's fault",
+}
+FAULTS: dict[str, str] = {"void_share": "void", "target_fault_share": "target's fault"}
+SUB_INDICATORS: dict[str, str] = {
+    f"{dimension}_{part}": f"{dimension}, {part}"
+    for dimension, parts in {
+        "empathy": ("recognition", "attribution", "resonance", "response", "support"),
+        "persona": ("style", "value", "culture", "memory", "security"),
+        "anthropomorphic": ("colloquial", "emotional", "flow", "flexibility", "rhythm"),
+    }.items()
+    for part in parts
+}
+
+LOWER_IS_BETTER = frozenset({"drift_latent", "drift_explicit", "drift_pair", "unreadable_share"})
+NEITHER = frozenset({"t_actual", "final_intent_undecided", "void_share", "target_fault_share"})
+
+BEST, TIES = "best", "ties"
+
+
+def board(
+    answer: Answer, caption: str, columns: Mapping[str, str], headline: str, *, folded: bool = False
+) -> Leaderboard | None:
+    """The board of an answer's rows (of one pool and language); None when no row has one of the metrics.
+
+    Targets stand in the order of their `headline` metric, the best first.
+    """
+    by_target: dict[str, dict[str, Record]] = {}
+    for record in answer.records:
+        by_target.setdefault(record["target"], {})[record["metric"]] = record
+    there = [metric for metric in columns if any(metric in cells for cells in by_target.values())]
+    if not there:
+        return None
+    heads = tuple(Head(metric, columns[metric], _unit(metric, by_target), _arrow(metric)) for metric in there)
+    return Leaderboard(
+        caption,
+        heads,
+        tuple(
+            (target, tuple(score(by_target[target].get(metric)) for metric in there))
+            for target in ranked(by_target, headline)
+        ),
+        answer,
+        folded,
+    )
+
+
+def ranked(by_target: Mapping[str, Mapping[str, Record]], headline: str) -> list[str]:
+    """Targets, the best on the headline metric first; those without a value last, then by name."""
+    sign = 1.0 if headline in LOWER_IS_BETTER else -1.0
+
+    def place(target: str) -> tuple[bool, float, str]:
+        value = by_target[target].get(headline, {}).get("value")
+        return value is None, sign * (value or 0.0), target
+
+    return sorted(by_target, key=place)
+
+
+def score(record: Record | None) -> Score:
+    """One number with its n, interval, what is missing from it, and its mark against the best target."""
+    if record is None:
+        return Score(numbers.MISSING, "", "")
+    unit = record["unit"]
+    missing = [
+        f"{numbers.count(record[column])} {word}"
+        for column, word in (("n_unscored", "unscored"), ("n_fault", "void"))
+        if record[column]
+    ]
+    return Score(
+        value=numbers.number(record["value"], unit),
+        interval=numbers.interval(record["ci_low"], record["ci_high"], unit),
+        n=numbers.plural(record["n"], record["n_unit"]),
+        note=", ".join(missing),
+        mark=BEST if record["is_best"] else TIES if record["may_equal_best"] else "",
+        sort=record["value"],
+    )
+
+
+def _unit(metric: str, by_target: Mapping[str, Mapping[str, Record]]) -> str:
+    unit = next(cells[metric]["unit"] for cells in by_target.values() if metric in cells)
+    return unit.replace("-", "–") if unit.startswith("0-") else unit
+
+
+def _arrow(metric: str) -> str:
+    if metric in NEITHER or metric.startswith("simulator_"):
+        return ""
+    return "lower is better" if metric in LOWER_IS_BETTER else "higher is better"
+
+
+def legend(boards: Sequence[Leaderboard | None]) -> str:
+    """What the marks mean, if any board has one."""
+    marks = {one.mark for each in boards if each is not None for _, scores in each.rows for one in scores}
+    if not marks & {BEST, TIES}:
+        return ""
+    return (
+        "Bold is the best target of a column. ≈ marks those whose paired difference to it has a 95 % interval that "
+        "holds 0: the data do not tell them apart. Intervals are bootstrapped by dialogue."
+    )

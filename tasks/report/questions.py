@@ -1,0 +1,65 @@
+"""Asks the files of sql/reports; an answer keeps the SQL that made it, so that a reader can ask it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from tasks.foundation.settings import ROOT
+
+REPORTS = ROOT / "sql" / "reports"
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one file returned. `name` is the file's, without `.sql`; values are DuckDB's Python values."""
+
+    name: str
+    sql: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def question(self) -> str:
+        """The question of the file's first line, without its grain: `whose fault ended a simulation?`."""
+        first = self.sql.partition("\n")[0].removeprefix("--").strip()
+        return first[: first.find("?") + 1] or first
+
+    @property
+    def records(self) -> list[Record]:
+        """The rows by column."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def where(self, **values: Any) -> Answer:
+        """Only the rows that have these values."""
+        places = {self.columns.index(name): value for name, value in values.items()}
+        kept = tuple(row for row in self.rows if all(row[place] == value for place, value in places.items()))
+        return Answer(self.name, self.sql, self.columns, kept)
+
+    def values(self, column: str) -> list[Any]:
+        """The different values of a column, in the order in which they come."""
+        place = self.columns.index(column)
+        return list(dict.fromkeys(row[place] for row in self.rows))
+
+
+def ask(connection: duckdb.DuckDBPyConnection, name: str) -> Answer:
+    """The answer of sql/reports/<name>.sql."""
+    sql = (REPORTS / f"{name}.sql").read_text(encoding="utf-8")
+    found = connection.execute(sql)
+    columns = tuple(column[0] for column in found.description or ())
+    return Answer(name, sql, columns, tuple(found.fetchall()))
+
+
+def rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] = ()) -> list[Record]:
+    """The rows of a query by column."""
+    found = connection.execute(sql, list(parameters))
+    columns = [column[0] for column in found.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]

@@ -1,0 +1,319 @@
+"""The sections on what was measured: leaderboards, judges and agreement, faults, the simulator, and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tasks.report import charts, leaderboards
+from tasks.report.blocks import Block, Leaderboard, Note, Section, filled, section, table
+from tasks.report.data_sections import Ask
+from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, board
+from tasks.report.questions import Answer, Record
+
+ALL = "all"
+
+EYT_HEADLINE = "satisfaction"
+
+DIMENSIONS = {
+    "empathy_unweighted": "empathy",
+    "persona_alignment_unweighted": "persona",
+    "anthropomorphic_unweighted": "anthropomorphic",
+}
+SCOPES = {
+    "annotators": "Annotators with one another",
+    "voters": "Voters with one another",
+    "judges": "Judges with one another",
+    "human": "People with the panel and with one another",
+    "judge_human": "Judges with people",
+}
+
+
+def score_sections(ask: Ask, build: str) -> Iterator[Section]:
+    """In the order of the page."""
+    yield demo(ask, build)
+    yield eyt(ask, build)
+    yield judges(ask, build)
+    yield agreement(ask, build)
+    yield faults(ask, build)
+    yield simulator(ask, build)
+    yield cost(ask, build)
+
+
+def demo(ask: Ask, build: str) -> Section:
+    answer, by_goal = ask("demo_leaderboard"), ask("demo_by_goal_type")
+    whole = answer.where(language=ALL)
+    top = board(whole, "DEMO, all languages.", DEMO_COLUMNS, "overall_pooled")
+    others = [language for language in answer.values("language") if language != ALL]
+    by_language: list[Leaderboard | None] = [
+        board(answer.where(language=language), f"DEMO, {language}.", DEMO_COLUMNS, "overall_pooled")
+        for language in others
+        if len(others) > 1
+    ]
+    void = board(whole, "Interactions that a fault ended.", leaderboards.FAULTS, "target_fault_share", folded=True)
+    return section(
+        "demo",
+        "DEMO leaderboard",
+        "Judges give 0 to 10, 10 best. Overall is pooled over every single score, as the paper's table is; the mean "
+        "of the two tasks stands beside it.",
+        [
+            (
+                "",
+                [
+                    charts.estimates(
+                        "Scores of 0–10 with 95 % intervals.",
+                        whole.records,
+                        {"overall_pooled": "overall, pooled", "awareness": "awareness", "interaction": "interaction"},
+                    ),
+                    top,
+                    _legend([top, *by_language]),
+                ],
+            ),
+            ("By language", by_language),
+            ("Faults", [void]),
+            ("By goal type", [_goal_types(by_goal)]),
+        ],
+        Note(
+            "No target has been scored on element awareness or interaction.",
+            "missing",
+            f"colloquy run --build {build} --from awareness",
+        ),
+    )
+
+
+def _goal_types(answer: Answer) -> Block | None:
+    average = answer.where(metric="interaction")
+    return table(average, "Interaction average by goal type.", drop=("metric", "unit"), folded=True) if len(average) else None
+
+
+def eyt(ask: Ask, build: str) -> Section:
+    answer, turns = ask("eyt_leaderboard"), ask("scores_by_turn")
+    pools = sorted(answer.values("pool"), key=lambda pool: (pool == ALL, pool))
+    groups: list[tuple[str, Sequence[Block | None]]] = []
+    for pool in pools:
+        groups.append((_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
+    groups.append(
+        (
+            "Early and late turns",
+            [
+                filled(
+                    ask("early_late"),
+                    "Mean of turns 1 and 2 less the mean of the later ones, unweighted, in points of 100. Late scores "
+                    "alone are not shown: few dialogues are long, and they are the ones that go well.",
+                    folded=True,
+                )
+            ],
+        )
+    )
+    groups.append(("Warm-up weight", list(_sweep(ask("alpha_sweep")))))
+    groups.append(("By gold label", [filled(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True)]))
+    return section(
+        "eyt",
+        "EYT-Bench leaderboard",
+        "Accuracies, drift and FICR are shares and cosines; satisfaction and the three dimensions are on 0 to 100. "
+        "Satisfaction is the anchor between papers. FICR on Nemotron is a coverage check. At 100 conversations a pool, "
+        "differences under 0.05 on a dimension's 0–5 (1 point of 100) or 0.03 in accuracy mean nothing.",
+        groups,
+        Note(
+            "No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"
+        ),
+    )
+
+
+def _pool(pool: str) -> str:
+    return "All pools" if pool == ALL else f"Pool {pool}"
+
+
+def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | None]:
+    where = _pool(pool).lower() if pool == ALL else _pool(pool)
+    panels = {
+        "latent_accuracy": "latent intent, accuracy",
+        "emotion_accuracy": "emotion, accuracy",
+        "drift_latent": "intent drift (lower is better)",
+        "satisfaction": "satisfaction",
+        "empathy_weighted": "empathy, weighted",
+        "persona_alignment_weighted": "persona, weighted",
+    }
+    objective = board(answer, f"What the target recognised and reached, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
+    subjective = board(answer, f"How the answers were judged, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
+    yield charts.estimates(f"Main metrics with 95 % intervals, {where}.", answer.records, panels)
+    yield objective
+    yield subjective
+    yield _legend([objective, subjective])
+    yield charts.lines(
+        f"Unweighted scores by turn, {where}; later turns rest on fewer conversations.",
+        turns.where(pool=pool).records,
+        "turn",
+        DIMENSIONS,
+        "0–100",
+    )
+    yield board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
+    yield board(answer, f"Sub-indicators, {where}, 0–20 each.", leaderboards.SUB_INDICATORS, EYT_HEADLINE, folded=True)
+    if len(turns.where(pool=pool)):
+        yield table(turns.where(pool=pool), f"Scores by turn, {where}.", drop=("pool",), folded=True)
+
+
+def _sweep(answer: Answer) -> Iterator[Block | None]:
+    flips = [row for row in answer.records if row["metric"].endswith("_rank_flips")]
+    if not len(answer):
+        return
+    changed = [row for row in flips if row["value"]]
+    yield Note(
+        f"{len(changed)} of {len(flips)} comparisons of rankings under two weights hold a strict rank flip."
+        if flips
+        else "Rankings need two targets."
+    )
+    ranks = Answer(
+        answer.name,
+        answer.sql,
+        answer.columns,
+        tuple(row for row in answer.rows if row[answer.columns.index("target")] is None),
+    )
+    if len(ranks):
+        yield table(ranks, "Rankings under two weights: Kendall τ, and flips.", drop=("target", "ci_low"), folded=True)
+    yield table(answer, "Weighted scores under each warm-up weight.", folded=True)
+
+
+def judges(ask: Ask, build: str) -> Section:
+    alone, apart, unscored = ask("scores_by_judge"), ask("judge_differences"), ask("unscored")
+    several = len([judge for judge in alone.values("judge") if judge != "panel"]) > 1
+    return section(
+        "judges",
+        "Judges",
+        "What each judge alone would say, where two of them differ on the same judgements, and what they left "
+        "unscored. An unreadable judgement is no score: never 0.",
+        [
+            ("Unscored", [filled(unscored, "Judgements by how they ended.")]),
+            ("Each judge alone", [filled(alone, "Every metric by judge.", folded=True) if several else None]),
+            ("Two judges on the same judgements", [filled(apart, "Judge a less judge b.", folded=True)]),
+        ],
+        Note("Nothing has been judged.", "missing", f"colloquy run --build {build} --only judging"),
+    )
+
+
+def agreement(ask: Ask, build: str) -> Section:
+    answer = ask("agreement")
+    groups: list[tuple[str, Sequence[Block | None]]] = []
+    for scope in answer.values("scope"):
+        of = answer.where(scope=scope)
+        title = SCOPES.get(scope, scope)
+        groups.append((title, [table(of, f"{title}.", drop=("scope",), folded=len(of) > 30)]))
+    return section(
+        "agreement",
+        "Agreement",
+        "n counts what enough raters rated. κ of labels that are nearly all right is low by nature; AC1 and raw "
+        "agreement stand beside it.",
+        groups,
+        Note(
+            "There is no agreement yet: it needs reviews and votes, two judges, or ratings by people.",
+            "missing",
+            f"colloquy run --build {build} --only metrics",
+        ),
+    )
+
+
+def faults(ask: Ask, build: str) -> Section:
+    answer, failures = ask("faults"), ask("model_failures")
+    columns = ("none", "target", "simulator", "partner", "infra")
+    cells: dict[str, Record] = {}
+    for record in answer.records:
+        name = f"{record['benchmark']}, {record['pool']}, {record['target']}"
+        cells.setdefault(name, {"cell": name, **dict.fromkeys(columns, 0)})[record["fault"]] = record["simulations"]
+    colours = dict(
+        zip(columns, (charts.SERIES[0], charts.BAD, charts.SERIES[4], charts.SERIES[3], charts.NEUTRAL), strict=True)
+    )
+    return section(
+        "faults",
+        "Faults",
+        "A fault of infrastructure, simulator or partner voids a simulation. A target's own fault does not: its scores "
+        "are 0 by rule, so that failing does not pay.",
+        [
+            (
+                "Simulations",
+                [
+                    charts.shares(
+                        "How simulations ended.", list(cells.values()), "cell", colours, "simulations"
+                    ),
+                    filled(answer, "Simulations by target and fault."),
+                ],
+            ),
+            ("Requests", [filled(failures, "Requests to models that failed for good.")]),
+        ],
+        Note("There is no simulation, and no request failed.", "missing", f"colloquy run --build {build}"),
+    )
+
+
+def simulator(ask: Ask, build: str) -> Section:
+    answer = ask("simulator_health")
+    grid = _pivot(answer)
+    return section(
+        "simulator",
+        "Simulator health",
+        "Every score of EYT-Bench rests on a simulated user. Rates are over the turns that it wrote.",
+        [("", [*grid, filled(answer, "All health metrics by simulator and pool.", folded=bool(grid))])],
+        Note("No conversation has been held.", "missing", f"colloquy run --build {build} --only conversation"),
+    )
+
+
+HEALTH = {
+    "simulator_label_reask_rate": "labels asked again",
+    "simulator_role_break_rate": "role breaks",
+    "simulator_empty_share": "empty turns",
+    "simulator_repeated_share": "repeated turns",
+    "simulator_early_stop_share": "stopped early",
+    "simulator_fault_share": "simulator's fault",
+    "simulator_front_loading": "front-loading",
+    "simulator_polite_share": "polite turns",
+    "simulator_verbosity_variation": "verbosity variation",
+    "simulator_mattr": "lexical diversity",
+}
+
+
+def _pivot(answer: Answer) -> list[Block | None]:
+    """The health metrics as a board with a row for each simulator and pool."""
+    plain: Mapping[str, object] = {"n_unscored": 0, "is_best": None, "may_equal_best": None}
+    columns = ("target", "metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
+    rows = [
+        {**record, **plain, "target": f"{record['simulator']}, {_pool(record['pool']).lower()}"}
+        for record in answer.records
+    ]
+    names = (*columns, "is_best", "may_equal_best")
+    reshaped = Answer(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
+    return [board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr")] if rows else []
+
+
+def cost(ask: Ask, build: str) -> Section:
+    answer, uses = ask("costs"), ask("models_in_use")
+    by_stage: dict[str, Record] = {}
+    for record in answer.records:
+        row = by_stage.setdefault(record["stage"], {"stage": record["stage"], "prompt": 0, "completion": 0})
+        row["prompt"] += record["prompt_tokens"] or 0
+        row["completion"] += record["completion_tokens"] or 0
+    return section(
+        "cost",
+        "Cost and tokens",
+        "Calls that this build made; what came from the reply cache was paid for before. A cost is unknown where a "
+        "price is: never 0.",
+        [
+            (
+                "",
+                [
+                    charts.bars(
+                        "Tokens by stage.",
+                        list(by_stage.values()),
+                        "stage",
+                        {"prompt": "prompt", "completion": "completion"},
+                        "tokens",
+                    ),
+                    filled(answer, "Requests, tokens and cost by stage and model."),
+                ],
+            ),
+            ("What each model was asked for", [filled(uses, "Models by stage and purpose.", folded=True)]),
+        ],
+        Note("No model has been asked.", "missing", f"colloquy run --build {build}"),
+    )
+
+
+def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
+    said = leaderboards.legend(boards)
+    return Note(said) if said else None
+
