@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from flows import environment
-from flows.commands import cache, check, doctor, evaluate, models, release, run, serve, sql, status, use
+from flows.commands import cache, check, doctor, evaluate, models, release, report, run, serve, sql, status, use
 
 EXIT_CODES = """
 Exit codes: 0 done · 1 a fault of the program · 2 a wrong setting or argument · 3 input or stored data
@@ -30,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (run, evaluate, release, status, use, sql, check, serve, doctor):
+for module in (run, evaluate, report, release, status, use, sql, check, serve, doctor):
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))
 app.add_typer(models.app, name="models")
 app.add_typer(cache.app, name="cache")

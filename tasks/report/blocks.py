@@ -89,6 +89,7 @@ class Head:
     name: str
     label: str
     unit: str
+    n_unit: str
     better: str = ""
 
 
@@ -99,6 +100,7 @@ class Leaderboard:
     heads: tuple[Head, ...]
     rows: tuple[tuple[str, tuple[Score, ...]], ...]
     source: Answer
+    of: str = "target"
     folded: bool = False
 
 
@@ -149,14 +151,24 @@ def filled(answer: Answer, caption: str, *, folded: bool = False) -> Table | Non
     return table(answer, caption, folded=folded) if len(answer) else None
 
 
+_NAMES = {
+    "found": "value",
+    "of_it": "task, goal type or pool",
+    "p_holm": "p (Holm)",
+    "from_dialogues_or_personas": "dialogues or personas",
+}
+
+
 def _label(name: str) -> str:
     if name in ("ci_low", "difference_low"):
         return INTERVAL
-    if name.endswith("_percent") or name == "percent":
-        return f"{numbers.words(name.removesuffix('percent'))} %".strip()
+    if name in _NAMES:
+        return _NAMES[name]
+    if "percent" in name:
+        return numbers.words(name.replace("percent", "%"))
     if name.endswith("_usd"):
         return f"{numbers.words(name.removesuffix('_usd'))} $"
-    return "p (Holm)" if name == "p_holm" else numbers.words(name)
+    return numbers.words(name)
 
 
 def _is_numeric(answer: Answer, name: str) -> bool:
@@ -187,7 +199,7 @@ def _cell(record: Record, name: str, numeric: bool) -> Cell:
     if isinstance(value, int):
         return Cell(numbers.count(value), True, value)
     if isinstance(value, float):
-        in_percent = name.endswith("percent")
+        in_percent = "percent" in name
         text = numbers.percent(value) if in_percent else numbers.number(value, record.get("unit") or "")
         return Cell(text, True, value)
     return Cell(str(value), sort=str(value))

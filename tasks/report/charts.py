@@ -21,7 +21,10 @@ SERIES = tuple(f"var(--series-{place})" for place in range(1, 9))
 INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
 NEUTRAL, BAD = "var(--series-neutral)", "var(--series-bad)"
 
-FONT = "system-ui, sans-serif"
+FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
+"""One whose widths the drawing knows; a page that has none of them draws a little wider, into the padding."""
+
+PADDING = {"left": 22, "right": 10, "top": 4, "bottom": 4}
 WIDTH = 560
 HALF = 330
 """Two such charts and their labels stand side by side."""
@@ -98,9 +101,7 @@ def shares(
     return _figure(caption, chart, said)
 
 
-def bars(
-    caption: str, records: Sequence[Record], category: str, series: Mapping[str, str], unit: str
-) -> Figure | None:
+def bars(caption: str, records: Sequence[Record], category: str, series: Mapping[str, str], unit: str) -> Figure | None:
     """Horizontal bars, one for each series (column → its name) and category; at most `MOST_BARS` categories."""
     kept = records[:MOST_BARS]
     if not kept:
@@ -111,13 +112,15 @@ def bars(
         for column, name in series.items()
     ]
     names = list(series.values())
+    most = max(record[column] or 0 for record in kept for column in series)
+    axis = alt.Axis(tickCount=6) if most > 6 else alt.Axis(values=list(range(int(most) + 1)), format="d")
     colours = alt.Scale(domain=names, range=list(SERIES[: len(names)]))
     legend = alt.Legend() if len(names) > 1 else None
     chart = (
         alt.Chart(alt.Data(values=values))
         .mark_bar()
         .encode(
-            x=alt.X("n:Q", title=unit, axis=alt.Axis(tickMinStep=1, tickCount=6)),
+            x=alt.X("n:Q", title=unit, axis=axis),
             y=alt.Y("category:N", sort=_order(values, "category"), title=None, scale=alt.Scale(paddingInner=0.25)),
             yOffset=alt.YOffset("series:N", sort=names),
             color=alt.Color("series:N", scale=colours, legend=legend, title=None),
@@ -157,7 +160,7 @@ def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str]
     return _figure(caption, chart, said)
 
 
-def _panel(title: str, records: Sequence[Record], order: Sequence[str], labelled: bool) -> alt.LayerChart:
+def _panel(title: str, records: Sequence[Record], order: Sequence[str], labelled: bool) -> Any:
     values = [
         {
             "target": _short(record["target"]),
@@ -168,10 +171,14 @@ def _panel(title: str, records: Sequence[Record], order: Sequence[str], labelled
         for record in records
     ]
     base = alt.Chart(alt.Data(values=values))
-    axis = alt.Axis(grid=True, domain=False, ticks=False) if labelled else None
+    axis = alt.Axis(grid=True, domain=False, ticks=False, labels=labelled)
     y = alt.Y("target:N", sort=list(order), title=None, scale=alt.Scale(domain=list(order)), axis=axis)
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=4, grid=False))
-    rule = base.mark_rule(color=SERIES[0], strokeWidth=2).encode(x=x, x2="high:Q", y=y).encode(x=alt.X("low:Q", title=None))
+    rule = (
+        base.mark_rule(color=SERIES[0], strokeWidth=2)
+        .encode(x=x, x2="high:Q", y=y)
+        .encode(x=alt.X("low:Q", title=None))
+    )
     point = base.mark_point(color=SERIES[0], fill=SERIES[0], opacity=1, size=55).encode(x=x, y=y)
     heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
     return alt.layer(rule, point).properties(width=178, height=_height(len(order)), title=heading)
@@ -224,7 +231,9 @@ def histogram(caption: str, records: Sequence[Record], group: str, series: Mappi
         alt.Chart(alt.Data(values=values))
         .mark_bar(opacity=0.8)
         .encode(
-            x=alt.X("from:Q", title="word pieces", bin="binned", axis=alt.Axis(grid=False, tickMinStep=32, tickCount=6)),
+            x=alt.X(
+                "from:Q", title="word pieces", bin="binned", axis=alt.Axis(grid=False, tickMinStep=32, tickCount=6)
+            ),
             x2="to:Q",
             y=alt.Y("n:Q", title="personas", stack=None, axis=alt.Axis(tickCount=4, tickMinStep=1)),
             color=alt.Color("series:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), title=None),
@@ -244,7 +253,7 @@ def histogram(caption: str, records: Sequence[Record], group: str, series: Mappi
 def _figure(caption: str, chart: Any, description: str) -> Figure:
     spec = chart.to_dict(validate=False)
     spec["config"] = _CONFIG
-    spec["padding"] = 4
+    spec["padding"] = PADDING
     svg, width = inline(vl_convert.vegalite_to_svg(spec))
     return Figure(caption, svg, description, width)
 

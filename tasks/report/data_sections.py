@@ -170,9 +170,7 @@ def _by_language(answer: Answer, label: str, title: str) -> Block | None:
 
 
 def voting(ask: Ask, build: str) -> Section:
-    outcomes, annotators, disputes, pending = (
-        ask(name) for name in ("outcomes", "annotators", "disputes", "pending")
-    )
+    outcomes, annotators, disputes, pending = (ask(name) for name in ("outcomes", "annotators", "disputes", "pending"))
     endings = [{**record, "of": f"{record['category']}, {record['language']}"} for record in outcomes.records]
     waiting = sum(record["pending"] for record in outcomes.records)
     said = (
@@ -210,4 +208,3 @@ def contents(ask: Ask, build: str) -> Section:
         [("", [filled(answer, "Items, episodes and chat seeds by task, goal type or pool.")])],
         Note("Nothing has been released.", "missing", f"colloquy run --build {build} --only curation"),
     )
-

@@ -107,9 +107,7 @@ def _roles(commits: list[Commit], models: Mapping[str, Record]) -> Iterator[Role
                     stages.append(commit.stage)
     for (role, alias), stages in named.items():
         model = known.get(alias, {})
-        yield Role(
-            role, ", ".join(stages), alias, model.get("family"), model.get("provider"), model.get("name")
-        )
+        yield Role(role, ", ".join(stages), alias, model.get("family"), model.get("provider"), model.get("name"))
 
 
 def _aliases(role: str, value: Any, member: str | None) -> list[str]:

@@ -69,7 +69,13 @@ BEST, TIES = "best", "ties"
 
 
 def board(
-    answer: Answer, caption: str, columns: Mapping[str, str], headline: str, *, folded: bool = False
+    answer: Answer,
+    caption: str,
+    columns: Mapping[str, str],
+    headline: str,
+    *,
+    of: str = "target",
+    folded: bool = False,
 ) -> Leaderboard | None:
     """The board of an answer's rows (of one pool and language); None when no row has one of the metrics.
 
@@ -81,7 +87,7 @@ def board(
     there = [metric for metric in columns if any(metric in cells for cells in by_target.values())]
     if not there:
         return None
-    heads = tuple(Head(metric, columns[metric], _unit(metric, by_target), _arrow(metric)) for metric in there)
+    heads = tuple(_head(metric, columns[metric], by_target) for metric in there)
     return Leaderboard(
         caption,
         heads,
@@ -90,6 +96,7 @@ def board(
             for target in ranked(by_target, headline)
         ),
         answer,
+        of,
         folded,
     )
 
@@ -118,16 +125,17 @@ def score(record: Record | None) -> Score:
     return Score(
         value=numbers.number(record["value"], unit),
         interval=numbers.interval(record["ci_low"], record["ci_high"], unit),
-        n=numbers.plural(record["n"], record["n_unit"]),
+        n=numbers.count(record["n"]),
         note=", ".join(missing),
         mark=BEST if record["is_best"] else TIES if record["may_equal_best"] else "",
         sort=record["value"],
     )
 
 
-def _unit(metric: str, by_target: Mapping[str, Mapping[str, Record]]) -> str:
-    unit = next(cells[metric]["unit"] for cells in by_target.values() if metric in cells)
-    return unit.replace("-", "–") if unit.startswith("0-") else unit
+def _head(metric: str, label: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
+    one = next(cells[metric] for cells in by_target.values() if metric in cells)
+    unit = one["unit"].replace("-", "–") if one["unit"].startswith("0-") else one["unit"]
+    return Head(metric, label, unit, one["n_unit"], _arrow(metric))
 
 
 def _arrow(metric: str) -> str:

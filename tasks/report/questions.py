@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import duckdb
@@ -40,9 +41,17 @@ class Answer:
 
     def where(self, **values: Any) -> Answer:
         """Only the rows that have these values."""
-        places = {self.columns.index(name): value for name, value in values.items()}
-        kept = tuple(row for row in self.rows if all(row[place] == value for place, value in places.items()))
-        return Answer(self.name, self.sql, self.columns, kept)
+        return self._kept([self._has(row, values) for row in self.rows])
+
+    def without(self, **values: Any) -> Answer:
+        """All rows but those that have these values."""
+        return self._kept([not self._has(row, values) for row in self.rows])
+
+    def _has(self, row: tuple[Any, ...], values: Mapping[str, Any]) -> bool:
+        return all(row[self.columns.index(name)] == value for name, value in values.items())
+
+    def _kept(self, kept: Sequence[bool]) -> Answer:
+        return Answer(self.name, self.sql, self.columns, tuple(compress(self.rows, kept)))
 
     def values(self, column: str) -> list[Any]:
         """The different values of a column, in the order in which they come."""

@@ -82,7 +82,11 @@ def demo(ask: Ask, build: str) -> Section:
 
 def _goal_types(answer: Answer) -> Block | None:
     average = answer.where(metric="interaction")
-    return table(average, "Interaction average by goal type.", drop=("metric", "unit"), folded=True) if len(average) else None
+    return (
+        table(average, "Interaction average by goal type.", drop=("metric", "unit"), folded=True)
+        if len(average)
+        else None
+    )
 
 
 def eyt(ask: Ask, build: str) -> Section:
@@ -95,17 +99,18 @@ def eyt(ask: Ask, build: str) -> Section:
         (
             "Early and late turns",
             [
-                filled(
-                    ask("early_late"),
-                    "Mean of turns 1 and 2 less the mean of the later ones, unweighted, in points of 100. Late scores "
-                    "alone are not shown: few dialogues are long, and they are the ones that go well.",
-                    folded=True,
-                )
+                Note(
+                    "The mean of turns 1 and 2 less the mean of the later ones, unweighted, in points of 100. Late "
+                    "scores alone are no measure: which dialogues grow long depends on the target."
+                ),
+                filled(ask("early_late"), "Early less late, by pool, metric and target.", folded=True),
             ],
         )
     )
     groups.append(("Warm-up weight", list(_sweep(ask("alpha_sweep")))))
-    groups.append(("By gold label", [filled(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True)]))
+    groups.append(
+        ("By gold label", [filled(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True)])
+    )
     return section(
         "eyt",
         "EYT-Bench leaderboard",
@@ -113,9 +118,7 @@ def eyt(ask: Ask, build: str) -> Section:
         "Satisfaction is the anchor between papers. FICR on Nemotron is a coverage check. At 100 conversations a pool, "
         "differences under 0.05 on a dimension's 0–5 (1 point of 100) or 0.03 in accuracy mean nothing.",
         groups,
-        Note(
-            "No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"
-        ),
+        Note("No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"),
     )
 
 
@@ -124,7 +127,7 @@ def _pool(pool: str) -> str:
 
 
 def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | None]:
-    where = _pool(pool).lower() if pool == ALL else _pool(pool)
+    where = "all pools" if pool == ALL else f"pool {pool}"
     panels = {
         "latent_accuracy": "latent intent, accuracy",
         "emotion_accuracy": "emotion, accuracy",
@@ -153,24 +156,14 @@ def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | N
 
 
 def _sweep(answer: Answer) -> Iterator[Block | None]:
-    flips = [row for row in answer.records if row["metric"].endswith("_rank_flips")]
-    if not len(answer):
-        return
-    changed = [row for row in flips if row["value"]]
-    yield Note(
-        f"{len(changed)} of {len(flips)} comparisons of rankings under two weights hold a strict rank flip."
-        if flips
-        else "Rankings need two targets."
-    )
-    ranks = Answer(
-        answer.name,
-        answer.sql,
-        answer.columns,
-        tuple(row for row in answer.rows if row[answer.columns.index("target")] is None),
-    )
+    ranks, scores = answer.where(target=None), answer.without(target=None)
+    flips = [row for row in ranks.records if row["metric"].endswith("_rank_flips")]
+    if flips:
+        flipped = sum(1 for row in flips if row["value"])
+        yield Note(f"{flipped} of {len(flips)} comparisons of rankings under two weights hold a strict rank flip.")
     if len(ranks):
         yield table(ranks, "Rankings under two weights: Kendall τ, and flips.", drop=("target", "ci_low"), folded=True)
-    yield table(answer, "Weighted scores under each warm-up weight.", folded=True)
+    yield filled(scores, "Weighted scores under each warm-up weight.", folded=True)
 
 
 def judges(ask: Ask, build: str) -> Section:
@@ -196,7 +189,7 @@ def agreement(ask: Ask, build: str) -> Section:
     for scope in answer.values("scope"):
         of = answer.where(scope=scope)
         title = SCOPES.get(scope, scope)
-        groups.append((title, [table(of, f"{title}.", drop=("scope",), folded=len(of) > 30)]))
+        groups.append((title, [table(of, "Every statistic by category.", drop=("scope",), folded=len(of) > 30)]))
     return section(
         "agreement",
         "Agreement",
@@ -230,9 +223,7 @@ def faults(ask: Ask, build: str) -> Section:
             (
                 "Simulations",
                 [
-                    charts.shares(
-                        "How simulations ended.", list(cells.values()), "cell", colours, "simulations"
-                    ),
+                    charts.shares("How simulations ended.", list(cells.values()), "cell", colours, "simulations"),
                     filled(answer, "Simulations by target and fault."),
                 ],
             ),
@@ -278,11 +269,12 @@ def _pivot(answer: Answer) -> list[Block | None]:
     ]
     names = (*columns, "is_best", "may_equal_best")
     reshaped = Answer(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
-    return [board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr")] if rows else []
+    return [board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr", of="simulator")] if rows else []
 
 
 def cost(ask: Ask, build: str) -> Section:
     answer, uses = ask("costs"), ask("models_in_use")
+    stages = ask("funnel").values("stage")
     by_stage: dict[str, Record] = {}
     for record in answer.records:
         row = by_stage.setdefault(record["stage"], {"stage": record["stage"], "prompt": 0, "completion": 0})
@@ -299,7 +291,7 @@ def cost(ask: Ask, build: str) -> Section:
                 [
                     charts.bars(
                         "Tokens by stage.",
-                        list(by_stage.values()),
+                        [by_stage[stage] for stage in stages if stage in by_stage],
                         "stage",
                         {"prompt": "prompt", "completion": "completion"},
                         "tokens",
@@ -316,4 +308,3 @@ def cost(ask: Ask, build: str) -> Section:
 def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
     said = leaderboards.legend(boards)
     return Note(said) if said else None
-

@@ -164,12 +164,13 @@ def _conversation(
     lines: list[Line] = []
     for turn in turns:
         labels = tuple(
-            _compared(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"]) for kind in ("explicit", "latent", "emotion")
+            _compared(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"])
+            for kind in ("explicit", "latent", "emotion")
         )
         progress = Label("progress", numbers.words(turn["progress"]))
         lines.append(Line(f"User, turn {turn['turn_index']}", shortened(turn["user_text"]), 1, (*labels, progress)))
         sheets = tuple(
-            Sheet(f"Judged by {one['judge']}{_missing(one)}", _sub_scores(one))
+            Sheet(f"Judged by {one['judge']}{_missing(one) or _sums(one)}", _sub_scores(one))
             for one in judged[turn["conversation_id"], turn["turn_index"]]
         )
         said = turn["assistant_text"]
@@ -196,7 +197,7 @@ def _conversation(
         (
             ("target", row["target"]),
             ("pool", row["pool"]),
-            ("fault", row["fault"]),
+            ("fault", _fault(row)),
             ("stopped", numbers.words(row["stop_reason"])),
         ),
         _about(
@@ -212,11 +213,19 @@ def _conversation(
     )
 
 
+def _sums(judgement: Record) -> str:
+    """`: empathy 3.5, persona 4, …`, each of 5; nothing for a dimension that is not wholly scored."""
+    sums = []
+    for dimension in ("empathy", "persona", "anthropomorphic"):
+        scores = [judgement[name] for name in SUB_SCORES if name.startswith(dimension)]
+        if None not in scores:
+            sums.append(f"{dimension} {sum(scores):g}")
+    return f": {', '.join(sums)} of 5" if sums else ""
+
+
 def _sub_scores(judgement: Record) -> tuple[Row, ...]:
     reasons = _json(judgement["reasons"])
-    return tuple(
-        Row(numbers.words(name), _or_dash(judgement[name]), "", _reason(reasons, name)) for name in SUB_SCORES
-    )
+    return tuple(Row(numbers.words(name), _or_dash(judgement[name]), "", _reason(reasons, name)) for name in SUB_SCORES)
 
 
 def interactions(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
@@ -256,7 +265,7 @@ def _interaction(row: Record, turns: Sequence[Record], scores: Sequence[Record])
             ("target", row["target"]),
             ("language", row["language"] or "unknown"),
             ("goal type", numbers.words(row["goal_type"] or "unknown")),
-            ("fault", row["fault"]),
+            ("fault", _fault(row)),
         ),
         _about(
             (f"goal of {names[0]}", row["goal1"]),
@@ -460,6 +469,10 @@ def _scored(judgement: Record) -> str:
     return _missing(judgement).lstrip(":, ")
 
 
+def _fault(row: Record) -> str:
+    return "no fault" if row["fault"] == "none" else f"fault: {row['fault']}"
+
+
 def _yes_or_no(completed: bool | None) -> str:
     return "unscored" if completed is None else "completed" if completed else "not completed"
 
@@ -493,9 +506,7 @@ def _pretty(text: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _among(
-    connection: duckdb.DuckDBPyConnection, table: str, key: str, ids: Sequence[str], order: str
-) -> list[Record]:
+def _among(connection: duckdb.DuckDBPyConnection, table: str, key: str, ids: Sequence[str], order: str) -> list[Record]:
     """The rows of a table that belong to the given ids, in order."""
     return rows(connection, f"select * from {table} where list_contains(?, {key}) order by {key}, {order}", [list(ids)])
 
