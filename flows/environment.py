@@ -37,8 +37,8 @@ def settle() -> None:
 
 
 def quiet_terminal() -> None:
-    """Prefect's log lines stay off the terminal but for warnings; the server still gets all of them."""
-    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
+    """Prefect's log lines stay off the terminal but for errors; the server still gets all of them."""
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "ERROR")
 
 
 def server_note() -> Path:
@@ -87,3 +87,12 @@ def silence_reported_errors() -> None:
 
     for handler in logging.getLogger().handlers:
         handler.addFilter(to_terminal)
+
+
+def send_what_waits() -> None:
+    """Prefect sends log lines and events in the background; wait a little for the last ones to be sent."""
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogHandler
+
+    APILogHandler().flush()
+    EventsWorker.drain_all(timeout=5)

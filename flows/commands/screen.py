@@ -54,7 +54,7 @@ class Screen:
             accounting = standing.commit.accounting
             late = f" ({standing.why})" if standing.why else ""
             self.console.print(
-                f"{standing.run:<10} up to date, {accounting.n_in} rows in, {accounting.n_produced} produced{late}",
+                f"{standing.run:<24} up to date, {accounting.n_in} rows in, {accounting.n_produced} produced{late}",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -86,7 +86,7 @@ class Lines(Screen):
         now = time.monotonic()
         if progress.phase != phase or now - since >= LINE_SECONDS:
             self._phases[progress.stage] = (progress.phase, now)
-            self.console.print(f"{progress.stage:<10} {progress.phase}{_counts(progress)}")
+            self.console.print(f"{progress.stage:<24} {progress.phase}{_counts(progress)}")
 
 
 class Live(Screen):
@@ -95,7 +95,7 @@ class Live(Screen):
     def __init__(self, console: Console) -> None:
         super().__init__(console, talks=True)
         self._bars = Bars(
-            TextColumn("{task.description:<10}"),
+            TextColumn("{task.description:<16}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[detail]}"),
@@ -190,7 +190,7 @@ def _closing(result: StageResult) -> str:
 
 
 def _counts(progress: Progress) -> str:
-    if progress.rows_total is None:
+    if not progress.rows_total:
         return ""
     return (
         f": {progress.rows_done} of {progress.rows_total} rows, {progress.rows_failed} failed, "

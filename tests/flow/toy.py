@@ -9,23 +9,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flows import chain, cli
-from tasks.foundation.llm.models import Models, load_models
-from tasks.foundation.run import workspace
+from flows.options import RunOptions
+from tasks.foundation.run import Workspace
 
 MODULES = {"scenes": "tests.flow.toy_scenes.task", "curation": "tests.flow.toy_curation.task"}
+ANSWER = "tests.flow.toy_curation.task:answer"
 
 
 def install() -> None:
-    """Make the toys the whole chain of this process."""
+    """Make the toys the whole chain of this process, and their model the arbiter's."""
     chain.MODULES.clear()
     chain.MODULES.update(MODULES)
-    workspace.load_models = toy_models  # type: ignore[assignment]
+    open_workspace = chain.open_workspace
 
+    def with_toy(options: RunOptions) -> Workspace:
+        workspace = open_workspace(options)
+        workspace.models = {**workspace.models, "scripted-c": replace(workspace.models["scripted-c"], name=ANSWER)}
+        return workspace
 
-def toy_models() -> Models:
-    models = load_models()
-    models["scripted-c"] = replace(models["scripted-c"], name="tests.flow.toy_curation.task:answer")
-    return models
+    chain.open_workspace = with_toy
 
 
 if __name__ == "__main__":

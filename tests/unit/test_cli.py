@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,14 @@ def test_every_exit_code_is_explained_in_the_help_and_the_documentation() -> Non
     for code in codes:
         assert f" {code} " in cli.EXIT_CODES.replace("\n", " ")
         assert f"| {code} |" in written
+
+
+def test_every_command_that_the_documentation_names_exists() -> None:
+    known = {command.name or command.callback.__name__ for command in cli.app.registered_commands if command.callback}
+    known |= {group.name for group in cli.app.registered_groups if group.name}
+    for file in (ROOT / "README.md", ROOT / "Makefile", *(ROOT / "docs").glob("*.md")):
+        named = re.findall(r"(?:\$ |`|/)colloquy ([a-z]+)", file.read_text(encoding="utf-8"))
+        assert set(named) <= known, f"{file.name} names {set(named) - known}"
 
 
 def test_the_status_of_an_empty_store_says_how_to_begin(colloquy: Run) -> None:

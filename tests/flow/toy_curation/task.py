@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -94,8 +95,14 @@ def _scene(note: Mapping[str, str]) -> Scene:
 
 
 def answer(call: ProviderCall) -> str:
-    """Any values; TOY_DOWN=sevens fails the rows whose number ends in 7, TOY_DOWN=all every row."""
+    """Any values; TOY_DOWN=sevens fails the rows whose number ends in 7, TOY_DOWN=all every row.
+
+    What is asked is appended to the file TOY_ASKED names, so that a test sees what a process asked for.
+    """
     down = os.environ.get("TOY_DOWN")
+    if asked := os.environ.get("TOY_ASKED"):
+        with Path(asked).open("a", encoding="utf-8") as file:
+            file.write(f"{call.messages[0].content}\n")
     if down == "all" or (down == "sevens" and "7'" in call.messages[0].content):
         raise ModelError("server", "503: the toy provider is down")
     return from_schema(call)

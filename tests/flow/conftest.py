@@ -1,0 +1,164 @@
+"""Real processes against one real Prefect server a session, in temporary folders."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from flows import environment, serving
+from tasks.foundation.settings import ROOT
+from tasks.foundation.store.commits import Commit, commits_of
+from tasks.foundation.store.layout import Layout
+
+PATIENCE_SECONDS = 180
+
+
+@dataclass(frozen=True)
+class Colloquy:
+    """`colloquy` as processes of their own over one artifacts folder; `module` is what `python -m` runs."""
+
+    folder: Path
+    module: str
+    environment: Mapping[str, str]
+    settings: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.folder / "artifacts")
+
+    @property
+    def asked(self) -> list[str]:
+        """What the toys' model was asked since `forget`."""
+        file = self.folder / "asked"
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+    def forget(self) -> None:
+        (self.folder / "asked").unlink(missing_ok=True)
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """`colloquy run` with the settings of this chain, to its end."""
+        return self.command("run", *self._run_arguments(arguments), **environment)
+
+    def command(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", self.module, *arguments],
+            env=self._environment(environment),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """`colloquy run`, left running."""
+        return subprocess.Popen(
+            [sys.executable, "-m", self.module, "run", *self._run_arguments(arguments)],
+            env=self._environment(environment),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def end_after(self, replies: int, by: signal.Signals, *arguments: str) -> str:
+        """Start a slow run, send it a signal once the cache has so many replies; its output. 0: at once in prepare."""
+        process = self.start(*arguments, COLLOQUY_SCRIPTED_LATENCY="0.2")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while len(self.replies()) < replies and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert process.poll() is None, f"it ended before it had {replies} replies: {process.communicate()[0]}"
+        process.send_signal(by)
+        return process.communicate(timeout=PATIENCE_SECONDS)[0]
+
+    def replies(self) -> set[str]:
+        """Keys of the replies whose cache write is committed."""
+        file = self.layout.cache / "replies.sqlite"
+        if not file.exists():
+            return set()
+        with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as connection:
+            try:
+                return {key for (key,) in connection.execute("select key from replies")}
+            except sqlite3.OperationalError:
+                return set()
+
+    def owner_of(self, stage: str, build: str = "main") -> str:
+        """What the lock of a stage says of its owner; empty when nobody holds it."""
+        lock = self.layout.lock(build, stage)
+        return lock.read_text(encoding="utf-8") if lock.exists() else ""
+
+    def commits(self, build: str = "main") -> dict[str, Commit]:
+        return commits_of(self.layout, build)
+
+    def hashes(self, build: str = "main") -> dict[str, str]:
+        """Content hash of every committed table, but for the ledger, which also says how often was tried."""
+        return {
+            f"{stage}.{table}": commit.table_hash(table)
+            for stage, commit in self.commits(build).items()
+            for table in commit.tables
+            if table != "llm_calls"
+        }
+
+    def _run_arguments(self, arguments: tuple[str, ...]) -> list[str]:
+        settings = [word for setting in self.settings for word in ("--set", setting)]
+        return ["--profile", "test", *settings, *arguments]
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        mine = {"COLLOQUY_ARTIFACTS": str(self.layout.root), "TOY_ASKED": str(self.folder / "asked")}
+        return {**os.environ, **self.environment, **mine, **more}
+
+
+@dataclass
+class PrefectServer:
+    """A server with its own home; `environment` makes a process use it."""
+
+    home: Path
+    api: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+    home = tmp_path_factory.mktemp("prefect")
+    port = free_port()
+    api = f"http://127.0.0.1:{port}/api"
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PREFECT_HOME", str(home))
+    environment.settle()
+    with serving._child(["server", "start", "--host", "127.0.0.1", "--port", str(port)], home / "server.log") as server:
+        serving._wait_until_it_answers(api, server, home / "server.log")
+        yield PrefectServer(home, api, {"PREFECT_HOME": str(home), "PREFECT_API_URL": api})
+    patch.undo()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def new_toy(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Colloquy]:
+    """Makes a chain of two toy stages (40 rows, 32 items, two questions each) with a folder of its own."""
+    settings = ("scenes.sample={en: 20, zh: 20}", "llm.retry_attempts=1", "curation.shard_rows=5")
+
+    def new(name: str) -> Colloquy:
+        (tmp_path / name).mkdir()
+        return Colloquy(tmp_path / name, "tests.flow.toy", prefect_server.environment, settings)
+
+    return new
+
+
+@pytest.fixture
+def toy(new_toy: Callable[[str], Colloquy]) -> Colloquy:
+    return new_toy("toy")
