@@ -5,7 +5,7 @@ Everything here is plain text; the templates escape it. Only a figure's `svg` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -128,17 +128,15 @@ def table(
     caption: str,
     *,
     drop: Iterable[str] = (),
-    labels: Mapping[str, str] | None = None,
     folded: bool = False,
 ) -> Table:
     """An answer as a table: a column's form follows from its name; the two ends of an interval become one column."""
-    labels = labels or {}
     columns = [name for name in answer.columns if name not in {*drop, "ci_high", "difference_high"}]
     numeric = {name: _is_numeric(answer, name) for name in columns}
     shown = answer.records[:MOST_ROWS]
     return Table(
         caption,
-        tuple(Cell(labels.get(name) or _label(name), numeric[name]) for name in columns),
+        tuple(Cell(_label(name), numeric[name]) for name in columns),
         tuple(tuple(_cell(record, name, numeric[name]) for name in columns) for record in shown),
         answer,
         max(len(answer) - MOST_ROWS, 0),
@@ -146,9 +144,9 @@ def table(
     )
 
 
-def filled(answer: Answer, caption: str, *, folded: bool = False) -> Table | None:
+def filled(answer: Answer, caption: str, *, drop: Iterable[str] = (), folded: bool = False) -> Table | None:
     """The answer's table; None when it has no rows."""
-    return table(answer, caption, folded=folded) if len(answer) else None
+    return table(answer, caption, drop=drop, folded=folded) if len(answer) else None
 
 
 _NAMES = {

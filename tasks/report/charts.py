@@ -8,6 +8,7 @@ stand in a table.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -77,19 +78,20 @@ def shares(
     kept = [record for record in records if sum(record[part] or 0 for part in parts)]
     if not kept:
         return None
+    names = _names(record[category] for record in kept)
     values = [
-        {"category": _short(record[category]), "part": part.replace("_", " "), "n": record[part], "place": place}
+        {"category": names[record[category]], "part": part.replace("_", " "), "n": record[part], "place": place}
         for record in kept
         for place, part in enumerate(parts)
     ]
-    names = [part.replace("_", " ") for part in parts]
+    legend = [part.replace("_", " ") for part in parts]
     chart = (
         alt.Chart(alt.Data(values=values))
         .mark_bar(size=ROW * 0.64)
         .encode(
             x=alt.X("n:Q", stack="normalize", title=f"share of {unit}", axis=alt.Axis(format="%", grid=False)),
             y=alt.Y("category:N", sort=_order(values, "category"), title=None),
-            color=alt.Color("part:N", scale=alt.Scale(domain=names, range=list(parts.values())), title=None),
+            color=alt.Color("part:N", scale=alt.Scale(domain=legend, range=list(parts.values())), title=None),
             order=alt.Order("place:Q"),
         )
         .properties(width=WIDTH, height=_height(len(kept)))
@@ -106,8 +108,9 @@ def bars(caption: str, records: Sequence[Record], category: str, series: Mapping
     kept = records[:MOST_BARS]
     if not kept:
         return None
+    categories = _names(record[category] for record in kept)
     values = [
-        {"category": _short(record[category]), "series": name, "n": record[column] or 0}
+        {"category": categories[record[category]], "series": name, "n": record[column] or 0}
         for record in kept
         for column, name in series.items()
     ]
@@ -145,11 +148,10 @@ def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str]
     if not kept:
         return None
     first = next(metric for metric in panels if any(record["metric"] == metric for record in kept))
-    order = [_short(record["target"]) for record in _best_first(kept, first)]
-    order += [name for name in dict.fromkeys(_short(record["target"]) for record in kept) if name not in order]
+    names = _names(record["target"] for record in [*_best_first(kept, first), *kept])
     shown = [metric for metric in panels if any(record["metric"] == metric for record in kept)]
     drawn = [
-        _panel(panels[metric], [record for record in kept if record["metric"] == metric], order, place % columns == 0)
+        _panel(panels[metric], [record for record in kept if record["metric"] == metric], names, place % columns == 0)
         for place, metric in enumerate(shown)
     ]
     chart = alt.concat(*drawn, columns=columns, spacing=14)
@@ -160,10 +162,10 @@ def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str]
     return _figure(caption, chart, said)
 
 
-def _panel(title: str, records: Sequence[Record], order: Sequence[str], labelled: bool) -> Any:
+def _panel(title: str, records: Sequence[Record], names: Mapping[Any, str], labelled: bool) -> Any:
     values = [
         {
-            "target": _short(record["target"]),
+            "target": names[record["target"]],
             "value": record["value"],
             "low": record["value"] if record["ci_low"] is None else record["ci_low"],
             "high": record["value"] if record["ci_high"] is None else record["ci_high"],
@@ -171,8 +173,9 @@ def _panel(title: str, records: Sequence[Record], order: Sequence[str], labelled
         for record in records
     ]
     base = alt.Chart(alt.Data(values=values))
+    order = list(names.values())
     axis = alt.Axis(grid=True, domain=False, ticks=False, labels=labelled)
-    y = alt.Y("target:N", sort=list(order), title=None, scale=alt.Scale(domain=list(order)), axis=axis)
+    y = alt.Y("target:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=axis)
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=4, grid=False))
     rule = (
         base.mark_rule(color=SERIES[0], strokeWidth=2)
@@ -278,6 +281,17 @@ def _order(values: Iterable[Mapping[str, Any]], key: str) -> list[str]:
 
 def _height(rows: int, factor: float = 1.0) -> int:
     return max(int(rows * ROW * factor), ROW)
+
+
+def _names(values: Iterable[Any]) -> dict[Any, str]:
+    """A label for each different value, in the order in which they come; of equal labels the later are numbered."""
+    seen = Counter[str]()
+    names: dict[Any, str] = {}
+    for value in dict.fromkeys(values):
+        label = _short(value)
+        seen[label] += 1
+        names[value] = label if seen[label] == 1 else f"{label} ({seen[label]})"
+    return names
 
 
 def _short(text: Any) -> str:

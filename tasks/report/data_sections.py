@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts
-from tasks.report.blocks import Block, Note, Pairs, Section, filled, section, table
+from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -51,7 +51,7 @@ def funnel(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                 "",
                 [
                     charts.shares("How each stage's rows ended.", records, "run", PARTS, "rows in"),
-                    table(answer, "Stages in the order of their commits.", drop=("build",)),
+                    filled(answer, "Stages in the order of their commits.", drop=("build",)),
                 ],
             ),
             ("Why rows ended early", [_reasons(commits), filled(losses, "Rejected rows and duplicates, by reason.")]),

@@ -393,7 +393,7 @@ def predictions(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         select predictions.*, items.task, items.language, items.dialogue_text, items.utterance_text, items.gold
         from awareness_predictions as predictions
         left join awareness_items as items using (item_id)
-        order by hash(predictions.item_id), predictions.item_id, target, sample
+        order by predictions.item_id, target, sample
         limit ?
         """,
         [limit],
@@ -405,7 +405,7 @@ def predictions(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         "Element awareness",
         tuple(_prediction(row, scores[row["item_id"], row["target"], row["sample"]]) for row in chosen),
         _total(connection, "awareness_predictions"),
-        "by a hash of their item, so that all targets are shown on the same items",
+        "by their item, so that all targets are shown on the same items",
         "DEMO's element awareness: what a target finds in a dialogue, beside the verified labels.",
     )
 

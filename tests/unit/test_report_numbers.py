@@ -1,0 +1,152 @@
+"""How the report writes numbers, and how it lays a leaderboard out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasks.report import numbers
+from tasks.report.blocks import table
+from tasks.report.leaderboards import board, legend, ranked, score
+from tasks.report.questions import Answer
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "written"),
+    [
+        (7.885, "0-10", "7.88"),
+        (64.25, "0-100", "64.2"),
+        (0.12345, "share", "0.123"),
+        (-0.5, "rho", "−0.500"),
+        (-0.0001, "cosine", "0.000"),
+        (1234.5, "0-100", "1,234.5"),
+        (105.04, "", "105.0"),
+        (0.25, "", "0.250"),
+        (2.0, "pairs", "2"),
+        (None, "share", "–"),
+    ],
+)
+def test_a_value_has_the_decimals_of_its_unit(value: float | None, unit: str, written: str) -> None:
+    assert numbers.number(value, unit) == written
+
+
+def test_an_interval_needs_both_ends() -> None:
+    assert numbers.interval(-0.1, 0.25, "share") == "−0.100 to 0.250"
+    assert numbers.interval(None, 0.25, "share") == ""
+
+
+@pytest.mark.parametrize(
+    ("usd", "written"), [(None, "unknown"), (0, "0.00"), (0.0042, "0.0042"), (1, "1.00"), (1234.567, "1,234.57")]
+)
+def test_an_unknown_cost_is_not_nothing(usd: float | None, written: str) -> None:
+    assert numbers.money(usd) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(None, "–"), (0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2.0 h")]
+)
+def test_a_duration_is_in_the_unit_that_fits(value: float | None, written: str) -> None:
+    assert numbers.seconds(value) == written
+
+
+def test_a_small_p_is_not_written_as_nought() -> None:
+    assert [numbers.p_value(p) for p in (0.0004, 0.05, None)] == ["< 0.001", "0.050", "–"]
+
+
+def test_a_moment_and_a_count_are_written_for_people() -> None:
+    assert numbers.moment("2026-05-21T12:00:30.5+00:00") == "2026-05-21 12:00 UTC"
+    assert [numbers.plural(n, "turn") for n in (0, 1, 1200)] == ["0 turns", "1 turn", "1,200 turns"]
+
+
+COLUMNS = (
+    "target",
+    "metric",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n",
+    "n_unit",
+    "n_unscored",
+    "n_fault",
+    "unit",
+    "is_best",
+    "may_equal_best",
+)
+
+
+def row(target: str, metric: str, value: float | None, **changes: Any) -> tuple[Any, ...]:
+    plain: dict[str, Any] = {
+        "target": target,
+        "metric": metric,
+        "value": value,
+        "ci_low": None,
+        "ci_high": None,
+        "n": 4,
+        "n_unit": "turn",
+        "n_unscored": 0,
+        "n_fault": 0,
+        "unit": "share",
+        "is_best": None,
+        "may_equal_best": None,
+    }
+    return tuple({**plain, **changes}.values())
+
+
+def answer(*rows: tuple[Any, ...]) -> Answer:
+    return Answer("eyt_leaderboard", "-- ?", COLUMNS, rows)
+
+
+def test_targets_stand_by_their_headline_and_a_missing_value_is_last() -> None:
+    rows = answer(row("b", "ficr", 0.5), row("a", "ficr", 0.5), row("c", "ficr", 0.9), row("d", "ficr", None))
+    found = board(rows, "", {"ficr": "FICR"}, "ficr")
+    assert found is not None
+    assert [target for target, _ in found.rows] == ["c", "a", "b", "d"]
+
+
+def test_the_lowest_drift_is_the_best() -> None:
+    by_target = {"a": {"drift_latent": {"value": 0.3}}, "b": {"drift_latent": {"value": 0.1}}}
+    assert ranked(by_target, "drift_latent") == ["b", "a"]
+
+
+def test_a_board_has_only_the_metrics_that_there_are() -> None:
+    found = board(answer(row("a", "ficr", 0.5)), "", {"satisfaction": "satisfaction", "ficr": "FICR"}, "satisfaction")
+    assert found is not None
+    assert [(head.name, head.unit, head.n_unit, head.better) for head in found.heads] == [
+        ("ficr", "share", "turn", "higher is better")
+    ]
+    assert board(answer(), "", {"ficr": "FICR"}, "ficr") is None
+
+
+def test_a_score_carries_its_n_interval_mark_and_what_is_missing() -> None:
+    rows = answer(row("a", "ficr", 0.75, ci_low=0.5, ci_high=1.0, n=1200, n_unscored=2, n_fault=1, may_equal_best=True))
+    one = score(rows.records[0])
+    assert (one.value, one.interval, one.n, one.note, one.mark, one.sort) == (
+        "0.750",
+        "0.500 to 1.000",
+        "1,200",
+        "2 unscored, 1 void",
+        "ties",
+        0.75,
+    )
+    assert score(None).value == "–"
+
+
+def test_marks_are_explained_where_there_are_any() -> None:
+    plain = board(answer(row("a", "ficr", 0.5)), "", {"ficr": "FICR"}, "ficr")
+    marked = board(answer(row("a", "ficr", 0.5, is_best=True)), "", {"ficr": "FICR"}, "ficr")
+    assert legend([plain, None]) == ""
+    assert "holds 0" in legend([plain, marked])
+
+
+def test_a_tables_columns_are_written_by_their_names() -> None:
+    columns = ("stage", "kept_percent", "cost_usd", "ci_low", "ci_high", "partial", "n")
+    found = table(Answer("x", "-- ?", columns, (("a", 12.5, None, 0.25, 0.5, True, 1200),)), "caption")
+    assert [cell.text for cell in found.head] == ["stage", "kept %", "cost $", "95 % interval", "partial", "n"]
+    assert [cell.text for cell in found.rows[0]] == ["a", "12.5", "unknown", "0.250 to 0.500", "yes", "1,200"]
+    assert [cell.sort for cell in found.rows[0]] == ["a", 12.5, None, 0.25, None, 1200]
+
+
+def test_a_long_table_says_what_it_leaves_out() -> None:
+    found = table(Answer("x", "-- ?", ("n",), tuple((n,) for n in range(450))), "caption")
+    assert (len(found.rows), found.left_out) == (400, 50)
