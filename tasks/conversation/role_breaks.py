@@ -1,4 +1,4 @@
-"""What a simulated user turn must not be: nothing, the assistant's voice, the assistant's words, a repeat.
+"""What a simulated user turn must not be: nothing, another voice, the assistant's words, a repeat.
 
 Only plain cases are caught. A user may well quote the assistant or say "as an AI, you …".
 
@@ -32,13 +32,15 @@ REPEATED_SHARE = 0.8
 
 _OWN_NAME = re.compile(r"\A\s*(?:user|person|用户|此人)\s*[:：]\s*", re.IGNORECASE)
 _OTHERS_NAME = re.compile(r"^\s*(?:assistant|ai|chatbot|助手|人工智能)\s*[:：]", re.IGNORECASE | re.MULTILINE)
-_ASSISTANT_VOICE = re.compile(
+_OTHERS_VOICE = re.compile(
     r"""
       \bas\ an?\ (?:ai|artificial\ intelligence|(?:large\ )?language\ model|virtual\ assistant)\b
         (?:\ (?:language\ )?(?:model|assistant))?\ ?,?\ (?:i|my)\b
     | \bi(?:\ am|'m)\ (?:just\ |only\ )?an?\ (?:ai|(?:large\ )?language\ model|virtual\ assistant)\b
     | \bhow\ (?:can|may|could)\ i\ (?:help|assist|support)\ you\b
     | \bi(?:\ am|'m)\ here\ to\ (?:help|assist|support)\ you\b
+    | \bi(?:'ll|\ will)\ do\ my\ best\ to\ (?:help|assist|support)\ you\b
+    | \A(?:the\ )?(?:user|person)\ (?:wants|would|is|needs|asks|says)\b | \A(?:用户|此人)(?:想|希望|需要|问|说)
     | \bis\ there\ anything\ else\ i\ can\ (?:help|assist|do)\b
     | \bfeel\ free\ to\ (?:ask|reach\ out)\b[^.!?]*\b(?:any|more|other|further)\ questions\b
     | 作为(?:一个|一名|一款)?(?:ai|人工智能|(?:大)?语言模型|智能助手)(?:助手|模型)?[,，]?我
@@ -60,7 +62,7 @@ def trouble_in(text: str, said_by_user: Iterable[str], said_by_assistant: Iterab
     if not any(character.isalnum() or unicodedata.category(character) == "So" for character in text):
         return "empty"
     plain = _folded(text)
-    if _OTHERS_NAME.search(text) or _ASSISTANT_VOICE.search(plain):
+    if _OTHERS_NAME.search(text) or _OTHERS_VOICE.search(plain):
         return "role"
     if any(_is_taken_from(answer, plain, COPIED_SHARE, COPY_WIDTH) for answer in map(_folded, said_by_assistant)):
         return "role"
