@@ -7,9 +7,11 @@ stand in a table.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import altair as alt
@@ -257,8 +259,13 @@ def _figure(caption: str, chart: Any, description: str) -> Figure:
     spec = chart.to_dict(validate=False)
     spec["config"] = _CONFIG
     spec["padding"] = PADDING
-    svg, width = inline(vl_convert.vegalite_to_svg(spec))
+    svg, width = inline(_drawn(json.dumps(spec)))
     return Figure(caption, svg, description, width)
+
+
+@lru_cache(maxsize=256)
+def _drawn(spec: str) -> str:
+    return vl_convert.vegalite_to_svg(spec)
 
 
 def inline(svg: str) -> tuple[str, int]:

@@ -13,6 +13,8 @@ from tasks.report.questions import Answer, Record
 ALL = "all"
 
 EYT_HEADLINE = "satisfaction"
+RECOGNISED = "What the target recognised and reached"
+ANSWERED = "How the answers were judged"
 
 DIMENSIONS = {
     "empathy_unweighted": "empathy",
@@ -43,11 +45,9 @@ def demo(ask: Ask, build: str) -> Section:
     answer, by_goal = ask("demo_leaderboard"), ask("demo_by_goal_type")
     whole = answer.where(language=ALL)
     top = board(whole, "DEMO, all languages.", DEMO_COLUMNS, "overall_pooled")
-    others = [language for language in answer.values("language") if language != ALL]
     by_language: list[Leaderboard | None] = [
         board(answer.where(language=language), f"DEMO, {language}.", DEMO_COLUMNS, "overall_pooled")
-        for language in others
-        if len(others) > 1
+        for language in _languages(answer)
     ]
     void = board(whole, "Interactions that a fault ended.", leaderboards.FAULTS, "target_fault_share", folded=True)
     return section(
@@ -68,6 +68,7 @@ def demo(ask: Ask, build: str) -> Section:
                     _legend([top, *by_language]),
                 ],
             ),
+            ("Differences", [_differences(answer)]),
             ("By language", by_language),
             ("Faults", [void]),
             ("By goal type", [_goal_types(by_goal)]),
@@ -78,6 +79,19 @@ def demo(ask: Ask, build: str) -> Section:
             f"colloquy run --build {build} --from awareness",
         ),
     )
+
+
+def _languages(answer: Answer) -> list[str]:
+    """The languages that have boards of their own: none when there is only one."""
+    languages = [language for language in answer.values("language") if language != ALL]
+    return languages if len(languages) > 1 else []
+
+
+def _differences(answer: Answer) -> Block | None:
+    """How far each target is behind the best, paired on the same dialogues."""
+    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm"}
+    drop = [name for name in answer.columns if name not in kept]
+    return filled(answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True)
 
 
 def _goal_types(answer: Answer) -> Block | None:
@@ -95,6 +109,14 @@ def eyt(ask: Ask, build: str) -> Section:
     groups: list[tuple[str, Sequence[Block | None]]] = []
     for pool in pools:
         groups.append((_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
+    for language in _languages(answer):
+        whole = answer.where(pool=ALL, language=language)
+        boards = [
+            board(whole, f"{caption}, {language}.", columns, EYT_HEADLINE, folded=True)
+            for caption, columns in ((RECOGNISED, EYT_OBJECTIVE), (ANSWERED, EYT_SUBJECTIVE))
+        ]
+        groups.append((f"All pools, {language}", boards))
+    groups.append(("Differences", [_differences(answer)]))
     groups.append(
         (
             "Early and late turns",
@@ -136,8 +158,8 @@ def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | N
         "empathy_weighted": "empathy, weighted",
         "persona_alignment_weighted": "persona, weighted",
     }
-    objective = board(answer, f"What the target recognised and reached, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
-    subjective = board(answer, f"How the answers were judged, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
+    objective = board(answer, f"{RECOGNISED}, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
+    subjective = board(answer, f"{ANSWERED}, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
     yield charts.estimates(f"Main metrics with 95 % intervals, {where}.", answer.records, panels)
     yield objective
     yield subjective

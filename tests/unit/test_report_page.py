@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from flows import cli
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts
@@ -372,6 +374,22 @@ async def test_the_report_of_a_real_build_is_one_file(tmp_path: Path) -> None:
     assert "Move them in autumn." in found.text
     assert "conversation @ scripted-c" in found.text or "scripted-c" in found.text
     assert [file.name for file in path.parent.iterdir()] == ["index.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [([], "there is no build in"), (["--build", "nix"], "build 'nix' does not exist")],
+    ids=["none", "unknown"],
+)
+def test_a_build_that_is_not_there_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    monkeypatch.setenv("PREFECT_HOME", "/nowhere/prefect")
+    monkeypatch.setattr(sys, "argv", ["colloquy", "report", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 4
+    assert says in capsys.readouterr().err
 
 
 def test_rows_come_by_column() -> None:
