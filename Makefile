@@ -23,8 +23,9 @@ models: $(READY)  ## fetch the small embedded models and the encoder (once a mac
 
 demo: models  ## the whole pipeline on embedded models and the bundled sample
 	$(BIN)/colloquy run --profile demo --build $(BUILD)
-	$(BIN)/colloquy check
-	$(BIN)/colloquy sql --file sql/reports/funnel.sql
+	$(BIN)/colloquy check --build $(BUILD)
+	$(BIN)/colloquy report --build $(BUILD)
+	$(BIN)/colloquy sql "select stage, n_in, n_produced, n_filtered, n_failed from history.stage_runs where build = '$(BUILD)' order by ended_at"
 
 test: models  ## all tests
 	$(BIN)/python -m pytest
