@@ -43,7 +43,7 @@ format: $(READY)  ## put code and SQL into shape
 	$(BIN)/sqlfluff fix --disable-progress-bar --quiet sql
 
 bench: $(READY)  ## speed, as ratios (not part of the tests)
-	$(BIN)/python -m pytest tests/benchmarks -s -o python_files='bench_*.py'
+	$(BIN)/python -m pytest tests/benchmarks -s -q -o python_files='bench_*.py'
 
 serve: models  ## Prefect server, UI, deployments and worker
 	$(BIN)/colloquy serve
