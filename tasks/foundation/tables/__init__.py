@@ -117,7 +117,9 @@ _DECLARED: tuple[Table, ...] = (
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
     Table("models", Model, ("alias",), "one row per model alias that the build names"),
     Table("rejects", Reject, ("stage", "row_key", "kind"), "one row per input row that a stage could not use"),
-    Table("llm_calls", LlmCall, ("stage", "row_key", "purpose", "request_id", "revision"), "one row per logical request"),
+    Table(
+        "llm_calls", LlmCall, ("stage", "row_key", "purpose", "request_id", "revision"), "one row per logical request"
+    ),
     Table("replies", Reply, ("request_id",), "one row per request that a stage run cites"),
 )
 
