@@ -87,6 +87,7 @@ def _server(port: int, home: Path, say: Say) -> Iterator[str]:
     if configured:
         raise ConfigError(f"nothing answers at {api} (PREFECT_API_URL): start that server, or unset the variable")
     _refuse_taken(port)
+    os.environ.setdefault("PREFECT_UI_API_URL", api)  # else the page asks port 4200, whatever the server's is
     say(f"starting a server at {api} (log: {home / 'server.log'})")
     with _child(["server", "start", "--host", HOST, "--port", str(port)], home / "server.log") as server:
         _wait_until_it_answers(api, server, home / "server.log")

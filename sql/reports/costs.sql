@@ -20,7 +20,7 @@ costs as (
         sum(cached_tokens) filter (where not from_cache) as cached_tokens,
         sum(completion_tokens) filter (where not from_cache) as completion_tokens,
         if(
-            count(*) filter (where not from_cache and cost_usd is null) > 0,
+            count(*) filter (where not from_cache and finish_reason is not null and cost_usd is null) > 0,
             null,
             coalesce(sum(cost_usd) filter (where not from_cache), 0)
         ) as cost_usd,

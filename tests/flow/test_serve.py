@@ -86,6 +86,8 @@ def test_serve_brings_everything_up_and_leaves_schedules_alone(tmp_path: Path) -
     served = Served(tmp_path)
     nightly = [{"schedule": {"cron": "0 3 * * *", "timezone": "UTC"}, "active": True}]
     with served.up():
+        with urllib.request.urlopen(served.api.removesuffix("api") + "ui-settings", timeout=30) as reply:
+            assert json.loads(reply.read())["api_url"] == served.api, "the page asks the server it came from"
         names = {deployment["entrypoint"] for deployment in served.ask("POST", "/deployments/filter", {})}
         assert names == {"flows.rebuild:rebuild", *(f"flows.stages:{stage}" for stage in chain.names())}
         assert served.ask("GET", "/work_pools/colloquy")["type"] == "process"

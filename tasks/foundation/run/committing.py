@@ -49,10 +49,10 @@ def items_accounting(files: RunFiles, labels: Sequence[str], n_items: int) -> tu
 
 
 def usage_of(files: RunFiles, ledger: Sequence[Part]) -> dict[str, Any]:
-    """Sums over the ledger. `cost_usd` covers the calls this run made; None when a price is unknown."""
+    """Sums over the ledger. `cost_usd` covers the replies this run got; None when a price is unknown."""
     rows = [row for part in ledger for row in files.read(part.path, "llm_calls").to_pylist()]
     made = [row for row in rows if not row["from_cache"]]
-    costs = [row["cost_usd"] for row in made]
+    costs = [row["cost_usd"] for row in made if row["finish_reason"] is not None]
     return {
         "requests": len(rows),
         "calls": sum(row["attempts"] for row in made),
