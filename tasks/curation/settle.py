@@ -82,6 +82,23 @@ def why_taken_out(labels: Labels) -> tuple[str, str] | None:
     return _REASONS[kind_of(rejected[0]).group], f"the panel rejected {', '.join(rejected)}"
 
 
+def restored(labels: Labels, originals: Mapping[str, Any]) -> Labels:
+    """`labels` with the original where the panel rejected what a dialogue cannot do without; those are pending."""
+    return {
+        path: Settled(originals[path], pending=True) if label.rejected and _carries_dialogue(path) else label
+        for path, label in labels.items()
+    }
+
+
+def least_rejected(labels: Mapping[str, Labels], count: int) -> list[str]:
+    """The `count` dialogues in which the panel rejected the fewest labels, ties by id."""
+
+    def rejected(dialogue_id: str) -> int:
+        return sum(label.rejected for label in labels[dialogue_id].values())
+
+    return sorted(labels, key=lambda dialogue_id: (rejected(dialogue_id), dialogue_id))[:count]
+
+
 _REASONS = {"goal": "rejected_goal", "scene": "rejected_scene", "utterance": "rejected_utterance_text"}
 
 

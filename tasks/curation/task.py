@@ -8,6 +8,7 @@ counts as produced when an item or an episode comes of it.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,24 +25,29 @@ from tasks.curation.gold import (
     utterance_gold,
 )
 from tasks.curation.sample import sample_ids, sample_utterances
-from tasks.curation.settle import Labels, settle_all, why_taken_out
+from tasks.curation.settle import Labels, least_rejected, restored, settle_all, why_taken_out
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.elements import comparison_key
+from tasks.foundation.elements import comparison_key, reviewed_labels
+from tasks.foundation.errors import ColloquyError
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.records import RECORD_TABLES, Record, records
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
 from tasks.foundation.tables.operations import Reject
 
+log = logging.getLogger(__name__)
+
 LANGUAGES = ("en", "zh")
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A dialogue that stays, with its settled labels."""
+    """A dialogue that stays. `labels` are what gold is made of; `standing` has the original of what the panel
+    rejected but the dialogue cannot do without (only where `curation.if_none` keeps it)."""
 
     record: Record
     labels: Labels
+    standing: Labels
 
     @property
     def language(self) -> str:
@@ -53,9 +59,12 @@ def prepare(context: StageContext) -> Prepared:
     labels = settle_all(_rows(context, "verdicts", Verdict), _rows(context, "human_reviews", HumanReview))
     dialogue_ids = context.read("dialogues")["dialogue_id"].to_list()
     taken_out = dict(_taken_out(dialogue_ids, labels))
+    if dialogue_ids and len(taken_out) == len(dialogue_ids):
+        for dialogue_id in _kept_all_the_same(context, labels, taken_out):
+            del taken_out[dialogue_id]
     standing = [dialogue_id for dialogue_id in dialogue_ids if dialogue_id not in taken_out]
     verified = {
-        dialogue_id: Verified(record, labels[dialogue_id])
+        dialogue_id: Verified(record, labels[dialogue_id], restored(labels[dialogue_id], reviewed_labels(record)))
         for dialogue_id, record in records(context.read, standing).items()
     }
     items = [item for language in LANGUAGES for item in _items(context, _in(language, verified), language)]
@@ -88,6 +97,28 @@ def _taken_out(dialogue_ids: list[str], labels: Mapping[str, Labels]) -> Iterato
             yield dialogue_id, reason
 
 
+def _kept_all_the_same(
+    context: StageContext, labels: Mapping[str, Labels], taken_out: Mapping[str, tuple[str, str]]
+) -> list[str]:
+    """What `if_none` says where the panel takes out every dialogue: the least rejected ones, or an error."""
+    keep = context.settings.curation.keep_if_none
+    kept = least_rejected(labels, keep)
+    if not kept:
+        why = Counter(reason for reason, _ in taken_out.values())
+        counts = ", ".join(f"{reason} {n}" for reason, n in sorted(why.items()))
+        raise ColloquyError(
+            f"none of {len(taken_out)} dialogues stands ({counts}), so there is no benchmark to make. Look at "
+            "`colloquy sql --file sql/reports/disputes.sql`, name stronger models in dialogues.writer and voting, or, "
+            "for trying things out only, set curation.if_none to 'keep N'."
+        )
+    log.warning(
+        "the panel takes out every dialogue; as curation.if_none says, the %d least rejected stay, their gold without "
+        "the rejected labels",
+        len(kept),
+    )
+    return kept
+
+
 def _reject(dialogue_id: str, sentence: str) -> Reject:
     return Reject(
         stage="curation",
@@ -116,14 +147,14 @@ def _items(context: StageContext, verified: Mapping[str, Verified], language: st
     emotions = {dialogue_id: _emotions(one) for dialogue_id, one in verified.items()}
     for dialogue_id, turn in sample_utterances(emotions, count, seed):
         one = verified[dialogue_id]
-        yield _item(one, "utterance", utterance_gold(one.record, one.labels, turn), turn)
+        yield _item(one, "utterance", utterance_gold(one.record, one.standing, turn), turn)
 
 
 def _emotions(one: Verified) -> dict[int, str]:
     """The emotion of every turn that has labels to ask for; a rejected emotion counts as ''."""
     found = {}
     for turn in range(1, len(one.record.utterances) + 1):
-        if has_utterance_labels(one.labels, turn):
+        if has_utterance_labels(one.standing, turn):
             emotion = one.labels[f"utterance.{turn}.emotion"]
             found[turn] = "" if emotion.rejected else comparison_key(emotion.value)
     return found
@@ -136,9 +167,9 @@ def _item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: int
         task=task,
         language=dialogue.language,
         dialogue_id=dialogue.dialogue_id,
-        dialogue_text=dialogue_text(one.record, one.labels),
+        dialogue_text=dialogue_text(one.record, one.standing),
         turn_index=turn,
-        utterance_text=None if turn is None else texts(one.record, one.labels)[turn - 1],
+        utterance_text=None if turn is None else texts(one.record, one.standing)[turn - 1],
         gold=canonical_json(gold),
         source="build",
     )
@@ -151,7 +182,7 @@ def _episodes(context: StageContext, verified: Mapping[str, Verified], language:
 
 
 def _episode(one: Verified) -> InteractionEpisode:
-    record, labels = one.record, one.labels
+    record, labels = one.record, one.standing
     return InteractionEpisode(
         episode_id=content_id("episode", record.dialogue.dialogue_id),
         language=record.dialogue.language,

@@ -57,6 +57,13 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
+IfNone = Annotated[str, Field(pattern=r"^(fail|keep [1-9][0-9]*)$")]
+"""What to do where nothing is good enough: stop, or (for trying things out) keep so many all the same."""
+
+
+def kept_by(if_none: str) -> int:
+    """`"keep 3"` → 3, `"fail"` → 0."""
+    return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
 
 
 class PerLanguage(Section):
@@ -175,12 +182,12 @@ class ConflictsSection(StageSection):
     max_tokens: Positive
     keep_share: Share
     select: Positive | None
-    if_none: Annotated[str, Field(pattern=r"^(fail|keep [1-9][0-9]*)$")]
+    if_none: IfNone
 
     @property
     def keep_if_none(self) -> int:
         """How many of the best-ranked pairings go on where none is coherent; 0: the run stops."""
-        return 0 if self.if_none == "fail" else int(self.if_none.removeprefix("keep "))
+        return kept_by(self.if_none)
 
 
 class DialoguesSection(StageSection):
@@ -210,6 +217,12 @@ class VotingSection(StageSection):
 class CurationSection(StageSection):
     items_per_task: PerLanguage
     episodes: PerLanguage
+    if_none: IfNone
+
+    @property
+    def keep_if_none(self) -> int:
+        """How many of the least rejected dialogues stay where the panel takes out all; 0: the run stops."""
+        return kept_by(self.if_none)
 
 
 class ChatseedsSection(StageSection):

@@ -16,7 +16,7 @@ from tasks.curation.sample import sample_ids, sample_utterances
 from tasks.curation.settle import Settled, settle, settle_all, why_taken_out
 from tasks.curation.task import STAGE
 from tasks.foundation.elements import reviewed_labels, value_hash
-from tasks.foundation.errors import TableError
+from tasks.foundation.errors import ColloquyError, TableError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.records import Record, records
 from tasks.foundation.tables import TABLES, Row
@@ -289,6 +289,21 @@ def test_every_verified_dialogue_gives_four_items_and_an_episode_when_there_is_r
     assert len({item.item_id for item in items}) == 12
     assert prepared.items == []
     assert (prepared.accounting.n_in, prepared.accounting.n_produced, prepared.accounting.filtered) == (3, 3, {})
+
+
+@pytest.mark.parametrize("path", ["goal.goal2", "scene.topic", "utterance.1.text"])
+def test_where_all_are_taken_out_the_least_rejected_stay_only_if_the_setting_says_so(path: str) -> None:
+    tables = _tables(dialogue(0), rejected={"dialogue_en_0": path})
+    with pytest.raises(ColloquyError, match=r"none of 1 dialogues stands \(rejected_\w+ 1\)"):
+        _prepare(tables, "curation.if_none=fail")
+    kept = _prepare(tables, "curation.if_none=keep 2")
+    assert kept.rows["rejects"] == [] and kept.accounting.n_produced == 1
+    (episode,) = kept.rows["interaction_episodes"]
+    assert episode.goal2 and episode.topic
+    name = path.rpartition(".")[2]
+    golds = {item.task: json.loads(item.gold) for item in kept.rows["awareness_items"]}
+    assert set(golds) == {"goal", "persona", "scene", "utterance"}
+    assert name == "text" or name not in golds[path.partition(".")[0]][path.partition(".")[0]]
 
 
 @pytest.mark.parametrize("path", ["goal.goal2", "scene.topic", "utterance.1.text"])
