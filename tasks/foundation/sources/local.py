@@ -214,7 +214,7 @@ def _near(path: Path) -> str:
     names = sorted(item.name for item in folder.iterdir() if not item.name.startswith("."))
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
     if near:
-        return f"; did you mean {' or '.join(repr(name) for name in near)}?"
+        return f" (did you mean {' or '.join(repr(name) for name in near)}?)"
     return f"; {folder} holds {_listing(folder)}"
 
 
