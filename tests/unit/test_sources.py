@@ -104,7 +104,7 @@ def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
 
 def test_an_absent_file_is_told_with_near_names(tmp_path: Path) -> None:
     (tmp_path / "personas.jsonl").write_text("{}")
-    with pytest.raises(SourceError, match=r"does not exist; did you mean 'personas.jsonl'\?"):
+    with pytest.raises(SourceError, match=r"does not exist \(did you mean 'personas.jsonl'\?"):
         rows_of(tmp_path / "persona.jsonl")
     with pytest.raises(SourceError, match="nor does its folder"):
         rows_of(tmp_path / "nowhere" / "persona.jsonl")
