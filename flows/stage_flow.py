@@ -22,6 +22,7 @@ from flows.posting import post_progress, post_result
 from flows.results import OBSERVERS, StageResult, result_of
 from tasks.foundation.errors import StoreError
 from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.shards import first_error
 from tasks.foundation.store.commits import Commit, read_commit
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ async def _work_on_all(run: StageRun) -> None:
             for shard in run.shards:
                 group.create_task(in_turn(shard))
     except BaseExceptionGroup as several:
-        raise _first(several) from None
+        raise first_error(several) from None
 
 
 @contextmanager
@@ -144,8 +145,3 @@ async def _off_loop(function: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([job])
         raise
-
-
-def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    error = several.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -50,7 +50,7 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 jobs = [group.create_task(self._item(key, briefs[key], places)) for key in keys]
         except BaseExceptionGroup as several:
-            raise _first(several) from None
+            raise first_error(several) from None
         worked = Worked()
         for rows, produced in (job.result() for job in jobs):
             worked.n_produced += produced
@@ -108,7 +108,7 @@ def _reject(stage: str, key: str, error: ModelError, asker: ItemAsker) -> Reject
     )
 
 
-def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
     """The exception that stopped the shard, out of its group."""
     error = several.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return first_error(error) if isinstance(error, BaseExceptionGroup) else error
