@@ -53,18 +53,24 @@ def items_accounting(files: RunFiles, labels: Sequence[str], n_items: int) -> tu
 
 
 def usage_of(files: RunFiles, ledger: Sequence[Part]) -> dict[str, Any]:
-    """Sums over the ledger. `cost_usd` covers the replies this run got; None when a price is unknown."""
+    """Sums over the ledger. Tokens and dollars are of the replies this run got; None: not all known."""
     rows = [row for part in ledger for row in files.read(part.path, "llm_calls").to_pylist()]
     made = [row for row in rows if not row["from_cache"]]
-    costs = [row["cost_usd"] for row in made if row["finish_reason"] is not None]
+    answered = [row for row in made if row["finish_reason"] is not None]
     return {
         "requests": len(rows),
         "calls": sum(row["attempts"] for row in made),
         "from_cache": len(rows) - len(made),
-        "prompt_tokens": sum(row["prompt_tokens"] or 0 for row in made),
-        "completion_tokens": sum(row["completion_tokens"] or 0 for row in made),
-        "cost_usd": None if None in costs else float(sum(costs)),
+        "prompt_tokens": _total([row["prompt_tokens"] for row in answered]),
+        "completion_tokens": _total([row["completion_tokens"] for row in answered]),
+        "cost_usd": _total([row["cost_usd"] for row in answered]),
     }
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    """The sum; None when one of the values is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
