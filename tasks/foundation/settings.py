@@ -46,6 +46,13 @@ KNOBS = (
     "lock_wait_seconds",  # patience
     "retry_attempts",  # patience: an answer is the same after one try or five
     "retry_base_seconds",  # patience
+    "outage_seconds",  # patience
+    "salvage_rounds",  # patience
+    "replay_only",  # whether a missing reply may be bought, not what it says
+    "share_limits",  # speed
+    "batch",  # how the same requests travel
+    "mode",  # how the same requests travel
+    "budget",  # when to stop
 )
 
 
@@ -121,18 +128,41 @@ class SceneSource(Source):
     reader: Literal["soda", "lccc", "jsonl"]
 
 
+class BudgetSection(Section):
+    """What a build may spend, over all its runs; null: no limit. Reaching one stops the stage, resumably."""
+
+    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
+    max_calls: Positive | None = None
+    max_tokens: Positive | None = None
+    """Prompt and completion tokens together."""
+
+
 class RunSection(Section):
     seed: int
     fresh: bool
+    budget: BudgetSection
     concurrent_shards: Positive
     rows_in_flight: Positive
     lock_wait_seconds: Annotated[float, Field(ge=0)]
+
+
+class BatchSection(Section):
+    """For stages with `mode: batch`: how jobs are cut, and how often they are asked after."""
+
+    requests_per_job: Annotated[int, Field(ge=1, le=50_000)]
+    gather_seconds: Annotated[float, Field(gt=0)]
+    poll_seconds: Annotated[float, Field(gt=0)]
 
 
 class LlmSection(Section):
     max_reasks: Count
     retry_attempts: Positive
     retry_base_seconds: Annotated[float, Field(ge=0)]
+    outage_seconds: Annotated[float, Field(gt=0)]
+    salvage_rounds: Count
+    replay_only: bool
+    share_limits: bool
+    batch: BatchSection
 
 
 class EncoderSection(Section):
@@ -142,10 +172,17 @@ class EncoderSection(Section):
 
 
 class StageSection(Section):
-    """What every stage has: how its rows are dealt out, and when it has failed too often."""
+    """What every stage has: how its rows are dealt out, when it has failed too often, what it may spend."""
 
     shard_rows: Positive
     max_failure_rate: Annotated[float, Field(ge=0, le=1)]
+    budget: BudgetSection = BudgetSection()
+
+
+class BatchableSection(StageSection):
+    """A stage whose rows are single requests: they may travel through a provider's batch API."""
+
+    mode: Literal["live", "batch"] = "live"
 
 
 class DedupSection(Section):
@@ -154,7 +191,7 @@ class DedupSection(Section):
     search: Literal["faiss"]
 
 
-class PersonasSection(StageSection):
+class PersonasSection(BatchableSection):
     sources: list[PersonaSource]
     dedup: DedupSection
     pool_size: Positive
@@ -164,7 +201,7 @@ class PersonasSection(StageSection):
     characters: PerLanguage
 
 
-class ScenesSection(StageSection):
+class ScenesSection(BatchableSection):
     sources: list[SceneSource]
     min_turns: Positive
     max_turns: Positive
@@ -175,7 +212,7 @@ class ScenesSection(StageSection):
     max_tokens: Positive
 
 
-class ConflictsSection(StageSection):
+class ConflictsSection(BatchableSection):
     pairings: PerLanguage
     assessor: str
     temperature: Temperature
@@ -206,7 +243,7 @@ class DialoguesSection(StageSection):
         return self
 
 
-class VotingSection(StageSection):
+class VotingSection(BatchableSection):
     annotators: Annotated[list[str], Field(min_length=2)]
     arbiter: str
     temperature: Temperature
@@ -225,7 +262,7 @@ class CurationSection(StageSection):
         return kept_by(self.if_none)
 
 
-class ChatseedsSection(StageSection):
+class ChatseedsSection(BatchableSection):
     per_pool: Positive
     language: Literal["en", "zh"]
     seeder: str
@@ -236,7 +273,7 @@ class ChatseedsSection(StageSection):
 Targets = Annotated[list[str], Field(min_length=1)]
 
 
-class AwarenessSection(StageSection):
+class AwarenessSection(BatchableSection):
     targets: Targets
     samples: Positive
     temperature: Temperature
@@ -272,7 +309,7 @@ class SubsampleSection(Section):
     seed: int
 
 
-class JudgingSection(StageSection):
+class JudgingSection(BatchableSection):
     judges: Annotated[list[str], Field(min_length=1)]
     temperature: Temperature
     max_tokens: Positive

@@ -59,6 +59,9 @@ class ModelEntry(BaseModel):
     thinking: bool = False
     thinking_pair: str | None = None
     max_in_flight: int = Field(default=8, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    batch: bool = False
     context_tokens: int | None = Field(default=None, ge=256)
     timeout_seconds: float = Field(default=120.0, gt=0)
     supports_seed: bool = True
@@ -90,6 +93,8 @@ class ModelEntry(BaseModel):
             raise ValueError(f"a model of provider {self.provider!r} takes no base_url and no api_key_env")
         if self.provider == "google" and not self.api_key_env:
             raise ValueError("a model of provider 'google' needs api_key_env")
+        if self.provider in ("embedded", "scripted") and self.batch:
+            raise ValueError(f"provider {self.provider!r} has no batch API")
         return self
 
 

@@ -46,6 +46,12 @@ class ModelSpec:
     thinking: bool = False
     thinking_pair: str | None = None
     max_in_flight: int = 8
+    requests_per_minute: int | None = None
+    """The account's limit; None: unknown, learned from headers and refusals."""
+    tokens_per_minute: int | None = None
+    """Prompt and completion tokens together; None: unknown."""
+    batch: bool = False
+    """Whether the endpoint has a batch API that the provider speaks (`mode: batch` on a stage)."""
     context_tokens: int | None = None
     timeout_seconds: float = 120.0
     supports_seed: bool = True
