@@ -11,7 +11,9 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -47,7 +49,7 @@ class GoogleProvider:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._key = api_key(spec)
-        self._client = genai.Client(
+        self.client = genai.Client(
             api_key=self._key,
             vertexai=False,
             http_options=types.HttpOptions(
@@ -60,40 +62,52 @@ class GoogleProvider:
     async def call(self, call: ProviderCall) -> RawReply:
         """One generateContent request. The time limit covers the whole call."""
         started = time.monotonic()
-        try:
+        with self.failures(call.model.timeout_seconds):
             async with asyncio.timeout(call.model.timeout_seconds):
-                response = await self._client.aio.models.generate_content(
+                response = await self.client.aio.models.generate_content(
                     model=call.model.name, contents=contents_of(call.messages), config=config_of(call)
                 )
+        sdk_response = response.sdk_http_response
+        reply = self.read((sdk_response and sdk_response.body) or "")
+        return replace(reply, seed_sent=call.seed, latency_seconds=time.monotonic() - started)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self.client.aio.aclose()
+        self.client.close()
+
+    @contextmanager
+    def failures(self, timeout_seconds: float) -> Iterator[None]:
+        """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
+        try:
+            yield
         except (TimeoutError, httpx.TimeoutException, httpx2.TimeoutException):
-            raise ProviderFailure("timeout", f"no reply within {call.model.timeout_seconds:g} s") from None
+            raise ProviderFailure("timeout", f"no reply within {timeout_seconds:g} s") from None
         except errors.APIError as error:
             raise self._status_failure(error) from None
         except (aiohttp.ClientError, httpx.HTTPError, httpx2.HTTPError, OSError) as error:
             raise ProviderFailure("connection", self._brief(error)) from None
         except (errors.UnknownApiResponseError, ValueError) as error:
             raise ProviderFailure("server", self._brief(error)) from None
-        sdk_response = response.sdk_http_response
-        return self._reply((sdk_response and sdk_response.body) or "", call, time.monotonic() - started)
 
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._client.aio.aclose()
-        self._client.close()
-
-    def _reply(self, text: str, call: ProviderCall, latency_seconds: float) -> RawReply:
+    def read(self, text: str) -> RawReply:
+        """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
         try:
             body = json.loads(text)
             if not isinstance(body, dict):
                 raise ValueError("no object")
         except ValueError:
             raise ProviderFailure("server", f"the body is not JSON: {self._brief(text[:200])}") from None
+        return self.read_body(body)
+
+    def read_body(self, body: Mapping[str, Any]) -> RawReply:
+        """The same for a body that is parsed already."""
         if error := body.get("error"):
-            raise self._failure(int(error.get("code") or 500), error, {})
+            raise self.failure(int(error.get("code") or 500), error, {})
         candidate = (body.get("candidates") or [None])[0]
         blocked = (body.get("promptFeedback") or {}).get("blockReason")
         if candidate is None and not blocked:
-            raise ProviderFailure("server", f"the body has no candidates: {self._brief(text[:200])}")
+            raise ProviderFailure("server", f"the body has no candidates: {self._brief(body)}")
         finish = "content_filter" if candidate is None else finish_of(candidate.get("finishReason"))
         parts = ((candidate or {}).get("content") or {}).get("parts") or []
         return RawReply(
@@ -101,15 +115,13 @@ class GoogleProvider:
             usage=usage_of(body.get("usageMetadata")),
             finish_reason=finish,
             model_reported=body.get("modelVersion"),
-            seed_sent=call.seed,
-            latency_seconds=latency_seconds,
         )
 
     def _status_failure(self, error: errors.APIError) -> ProviderFailure | ModelUnavailable:
         details = error.details if isinstance(error.details, Mapping) else {}
-        return self._failure(error.code, details.get("error", details), getattr(error.response, "headers", None) or {})
+        return self.failure(error.code, details.get("error", details), getattr(error.response, "headers", None) or {})
 
-    def _failure(
+    def failure(
         self, status: int, error: Mapping[str, Any], headers: Mapping[str, str]
     ) -> ProviderFailure | ModelUnavailable:
         """The exception for an error body: `status`, `message` and `details` with reasons and delays."""

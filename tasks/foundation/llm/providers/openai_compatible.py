@@ -11,7 +11,9 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -50,7 +52,7 @@ class OpenAIProvider:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._key = api_key(spec)
-        self._client = openai.AsyncOpenAI(
+        self.client = openai.AsyncOpenAI(
             api_key=self._key,
             base_url=spec.base_url or OPENAI_URL,
             max_retries=0,
@@ -60,40 +62,52 @@ class OpenAIProvider:
     async def call(self, call: ProviderCall) -> RawReply:
         """One POST. The time limit covers the whole call, also a server that trickles or hangs."""
         started = time.monotonic()
-        try:
+        with self.failures(call.model.timeout_seconds):
             async with asyncio.timeout(call.model.timeout_seconds):
-                response = await self._client.chat.completions.with_raw_response.create(
+                response = await self.client.chat.completions.with_raw_response.create(
                     **parameters(call), timeout=call.model.timeout_seconds
                 )
                 body = response.text
+        reply = self.read(body)
+        return replace(reply, seed_sent=call.seed, latency_seconds=time.monotonic() - started)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self.client.close()
+
+    @contextmanager
+    def failures(self, timeout_seconds: float) -> Iterator[None]:
+        """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
+        try:
+            yield
         except (openai.APITimeoutError, TimeoutError, httpx2.TimeoutException) as error:
-            raise self._timeout_failure(error, call.model.timeout_seconds) from None
+            raise self._timeout_failure(error, timeout_seconds) from None
         except openai.APIStatusError as error:
             raise self._status_failure(error) from None
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise ProviderFailure("connection", self._brief(error.__cause__ or error)) from None
         except openai.OpenAIError as error:
             raise ProviderFailure("server", self._brief(error)) from None
-        return self._reply(body, call, time.monotonic() - started)
 
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._client.close()
-
-    def _reply(self, text: str, call: ProviderCall, latency_seconds: float) -> RawReply:
+    def read(self, text: str) -> RawReply:
+        """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
         try:
             body = json.loads(text)
             if not isinstance(body, dict):
                 raise ValueError("no object")
         except ValueError:
             raise ProviderFailure("server", f"the body is not JSON: {self._brief(text[:200])}") from None
+        return self.read_body(body)
+
+    def read_body(self, body: Mapping[str, Any]) -> RawReply:
+        """The same for a body that is parsed already."""
         if body.get("error"):
-            raise self._error_in_body(body["error"])
+            raise self.failure(body["error"])
         choice = (body.get("choices") or [None])[0]
         if not isinstance(choice, dict):
-            raise ProviderFailure("server", f"the body has no choices: {self._brief(text[:200])}")
+            raise ProviderFailure("server", f"the body has no choices: {self._brief(body)}")
         if choice.get("error"):
-            raise self._error_in_body(choice["error"])
+            raise self.failure(choice["error"])
         message = choice.get("message") or {}
         refusal = message.get("refusal")
         finish = "refusal" if refusal else _FINISH.get(str(choice.get("finish_reason")), "stop")
@@ -102,8 +116,6 @@ class OpenAIProvider:
             usage=usage_of(body.get("usage")),
             finish_reason=finish,
             model_reported=body.get("model"),
-            seed_sent=call.seed,
-            latency_seconds=latency_seconds,
         )
 
     def _timeout_failure(self, error: BaseException, seconds: float) -> ProviderFailure:
@@ -122,14 +134,15 @@ class OpenAIProvider:
             secrets=[self._key],
         )
 
-    def _error_in_body(self, error: Any) -> ProviderFailure | ModelUnavailable:
-        """HTTP 200 that carries an error: by its numeric code, else by the words of its type or code."""
+    def failure(self, error: Any, status: int | None = None) -> ProviderFailure | ModelUnavailable:
+        """The exception for an error in a body. Without a `status` (it came with HTTP 200) its numeric code
+        counts, else the words of its type or code."""
         fields = error if isinstance(error, Mapping) else {"message": error}
         words = f"{fields.get('code') or ''} {fields.get('type') or ''}".lower()
-        number = re.search(r"\b[45]\d\d\b", words)
-        status = int(number.group()) if number else 500
-        if number is None:
-            status = next((value for word, value in _STATUS_OF_ERROR.items() if word in words), 500)
+        if status is None:
+            number = re.search(r"\b[45]\d\d\b", words)
+            named = (value for word, value in _STATUS_OF_ERROR.items() if word in words)
+            status = int(number.group()) if number else next(named, 500)
         return failure_of(status, f"{words} {fields.get('message') or ''}".strip(), secrets=[self._key])
 
     def _brief(self, text: object) -> str:
