@@ -214,7 +214,7 @@ class ReplyCache:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
             connection.execute("pragma auto_vacuum = incremental")
-            _switch_to_wal(connection)
+            switch_to_wal(connection)
             connection.execute("pragma synchronous = full")
             connection.executescript(_SCHEMA)
         except (sqlite3.Error, OSError) as error:
@@ -279,7 +279,7 @@ class ReplyCache:
         )
 
 
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
+def switch_to_wal(connection: sqlite3.Connection) -> None:
     """WAL mode. Two processes that create the file at once get "locked" here whatever the timeout."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
