@@ -1,12 +1,14 @@
-"""What a call cost in US dollars: the prices of configs/models.yaml, else those of genai-prices.
+"""What calls cost in US dollars: the prices of configs/models.yaml, else those of genai-prices.
 
 An unknown price, or usage the provider did not report, is None and never 0. Cached tokens are a part
-of the prompt tokens and are priced apart; reasoning tokens are a part of the completion tokens.
+of the prompt tokens and are priced apart; reasoning tokens are a part of the completion tokens. Prices are
+read from the installed package; nothing is fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import genai_prices
 
@@ -14,16 +16,47 @@ from tasks.foundation.llm.request import ModelSpec, Usage
 
 OPENAI_URL = "https://api.openai.com/v1"
 
+VENDORS_BATCH_SHARE = 0.5
+"""OpenAI and Google charge half for a call of their batch APIs."""
+
 Pricing = Callable[[Usage], float | None]
+"""From the usage of one call to US dollars. One call, not a sum: some prices rise with the length of a prompt."""
 
 
-def pricing_of(spec: ModelSpec) -> Pricing:
-    """The function from usage to US dollars for this model."""
+def pricing_of(spec: ModelSpec, *, batched: bool = False) -> Pricing:
+    """The price of one call to this model; `batched`: of a call sent through the provider's batch API."""
     if spec.prices is not None:
-        return lambda usage: _by_rates(dict(spec.prices or {}), usage)
-    if spec.provider in ("embedded", "scripted"):
+        prices, share = dict(spec.prices), _batch_share(spec) if batched else 1.0
+        return lambda usage: _times(share, _by_rates(prices, usage))
+    if spec.provider == "embedded":
+        return lambda usage: 0.0
+    if spec.provider == "scripted":
         return lambda usage: None
-    return lambda usage: _by_list(spec, usage)
+    return lambda usage: _by_list(spec, usage, batched)
+
+
+@dataclass(frozen=True, slots=True)
+class Dollars:
+    """A sum of prices: `known` is that of the `n_priced`; `n_unpriced` have none, so the sum may be higher."""
+
+    known: float
+    n_priced: int
+    n_unpriced: int
+
+    @property
+    def exact(self) -> float | None:
+        """The sum; None where a price is missing."""
+        return None if self.n_unpriced else self.known
+
+
+def sum_of(prices: Iterable[float | None]) -> Dollars:
+    """
+    >>> sum_of([0.5, None, 0.25])
+    Dollars(known=0.75, n_priced=2, n_unpriced=1)
+    """
+    every = list(prices)
+    known = [price for price in every if price is not None]
+    return Dollars(sum(known), len(known), len(every) - len(known))
 
 
 def _by_rates(prices: dict[str, float], usage: Usage) -> float | None:
@@ -38,20 +71,46 @@ def _by_rates(prices: dict[str, float], usage: Usage) -> float | None:
     return dollars / 1e6
 
 
-def _by_list(spec: ModelSpec, usage: Usage) -> float | None:
-    """The published price; None when the list does not know the endpoint or the model."""
+def _by_list(spec: ModelSpec, usage: Usage, batched: bool) -> float | None:
+    """The published price; None when the list does not know the endpoint, the model or its batch price."""
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
+    live = _listed(spec, usage, {})
+    if not batched:
+        return live
+    if spec.batch_share is None:
+        listed = _listed(spec, usage, {"processing": "batch"})
+        if listed != live:
+            return listed
+    return _times(_batch_share(spec), live)
+
+
+def _listed(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | None:
+    """The list's price; in a `context` that it has no price for, the usual one."""
     counted = genai_prices.Usage(
         input_tokens=usage.prompt_tokens,
-        cache_read_tokens=min(usage.cached_tokens or 0, usage.prompt_tokens),
+        cache_read_tokens=min(usage.cached_tokens or 0, usage.prompt_tokens or 0),
         output_tokens=usage.completion_tokens,
     )
     try:
         if spec.provider == "google" and spec.base_url is None:
-            found = genai_prices.calc_price(counted, spec.name, provider_id="google")
+            found = genai_prices.calc_price(counted, spec.name, provider_id="google", price_context=context)
         else:
-            found = genai_prices.calc_price(counted, spec.name, provider_api_url=spec.base_url or OPENAI_URL)
+            endpoint = spec.base_url or OPENAI_URL
+            found = genai_prices.calc_price(counted, spec.name, provider_api_url=endpoint, price_context=context)
     except LookupError:
         return None
     return float(found.total_price)
+
+
+def _batch_share(spec: ModelSpec) -> float | None:
+    """What the settings say, else what the two vendors say of their own endpoints, else None: unknown."""
+    if spec.batch_share is not None:
+        return spec.batch_share
+    if spec.provider == "google":
+        return VENDORS_BATCH_SHARE if spec.base_url is None else None
+    return VENDORS_BATCH_SHARE if (spec.base_url or OPENAI_URL) == OPENAI_URL else None
+
+
+def _times(share: float | None, price: float | None) -> float | None:
+    return None if share is None or price is None else share * price
