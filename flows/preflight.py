@@ -36,7 +36,7 @@ def check_all(workspace: Workspace, build: str, stages: Sequence[str]) -> None:
     for name in stages:
         stage = chain.stage(name)
         for member in stage.members(workspace.settings):
-            stage.check(RunContext(workspace, stage, commits, lambda table: [], member))
+            stage.check(RunContext(workspace, stage, build, commits, member=member))
 
 
 def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:

@@ -109,6 +109,11 @@ class Source(Section):
         return self
 
     @property
+    def name(self) -> str:
+        """What its rows are called after; without a name of its own, where they come from."""
+        return self.hub or str(self.path)
+
+    @property
     def file(self) -> Path | None:
         """The local file, absolute; None for a hub dataset."""
         return None if self.path is None else ROOT / self.path
@@ -122,10 +127,18 @@ class PersonaSource(Source):
     mapping: dict[str, str] = {}
     """For `mapped`: our column → theirs."""
 
+    @property
+    def name(self) -> str:
+        return self.pool
+
 
 class SceneSource(Source):
     corpus: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
     reader: Literal["soda", "lccc", "jsonl"]
+
+    @property
+    def name(self) -> str:
+        return self.corpus
 
 
 class BudgetSection(Section):

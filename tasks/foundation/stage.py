@@ -9,22 +9,49 @@ A stage knows nothing of files, builds, shards or Prefect; it sees a `StageConte
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import polars as pl
+import pyarrow as pa
 from pydantic import BaseModel
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.prompts import Prompt
-from tasks.foundation.settings import Settings
+from tasks.foundation.settings import Settings, Source
 from tasks.foundation.tables import Row, Table
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows by table name (a declared table that the stage writes, or one of its drafts)."""
+AnySource = TypeVar("AnySource", bound=Source)
+
+
+class Stored(Protocol):
+    """Rows that have been written, of a table too large to be held; read only as far as they are needed."""
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows in the order they were written, some thousands at once; of some columns only, if named."""
+
+    def __len__(self) -> int: ...
+
+
+class TableWriter(Protocol):
+    """Writes a table in batches."""
+
+    @property
+    def stored(self) -> Stored:
+        """What it has written; to be read once the writer is closed."""
+
+    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Adds rows of the table's schema."""
+
+
+PreparedRows = Mapping[str, Sequence[Row] | Stored]
+"""Rows by table name; of a table too large to be held, what a writer of the context has stored."""
 
 
 class StageContext(Protocol):
@@ -43,6 +70,15 @@ class StageContext(Protocol):
     def made(self, table: str) -> pl.DataFrame:
         """What this run has made so far of a table it writes or of a draft: in `work`, what `prepare` wrote;
         in `finish`, everything. In key order."""
+
+    def writer(self, table: str) -> AbstractContextManager[TableWriter]:
+        """In `prepare`: writes a table in batches. What it has stored belongs into `Prepared.rows`."""
+
+    def pinned(self, source: AnySource) -> AnySource:
+        """The source with the commit of its hub dataset that this build reads; a local source as it is.
+
+        A branch is looked up when a build first needs it and then stays where it was. Raises SourceError.
+        """
 
     def encoder(self) -> Encoder:
         """The sentence encoder of the settings."""
@@ -86,7 +122,7 @@ class Prepared:
     """
 
     items: Sequence[str]
-    rows: Rows = field(default_factory=dict)
+    rows: PreparedRows = field(default_factory=dict)
     accounting: Accounting = field(default_factory=Accounting)
 
 
@@ -105,10 +141,10 @@ class Stage:
     `prepared`, `worked` and `finished` name the tables each step writes (drafts included); every stage
     also writes rejects, llm_calls and replies. `roles` names the model aliases in use by role. `check`
     raises ConfigError for settings that cannot work (the family rule), before anything is read or paid
-    for. `files` are further files whose content the rows depend on (sources, mapping files). A stage
-    that fans out runs once for every alias of its role `fan_out` (targets, judges), each with a commit of its
-    own: adding one adds, never overwrites. `reads_if_made` names those of `reads` that are empty, instead of
-    an error, as long as no stage has made them.
+    for. `sources` are the files and datasets its rows come from; `files` are further files whose content
+    they depend on (mapping files). A stage that fans out runs once for every alias of its role `fan_out`
+    (targets, judges), each with a commit of its own: adding one adds, never overwrites. `reads_if_made`
+    names those of `reads` that are empty, instead of an error, as long as no stage has made them.
     """
 
     name: str
@@ -126,6 +162,7 @@ class Stage:
     encodes: bool = False
     roles: Callable[[Settings], Mapping[str, Sequence[str]]] = lambda settings: {}
     check: Callable[[StageContext], None] = lambda context: None
+    sources: Callable[[Settings], Sequence[Source]] = lambda settings: ()
     files: Callable[[Settings], Sequence[Any]] = lambda settings: ()
     fan_out: str | None = None
     reads_if_made: tuple[str, ...] = ()

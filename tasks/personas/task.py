@@ -10,13 +10,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import PersonaSource, Settings
-from tasks.foundation.sources import find_files, source_identity, with_distinct_keys
+from tasks.foundation.sources import find_files, with_distinct_keys
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Character
@@ -46,7 +45,8 @@ def check(context: StageContext) -> None:
         if source.reader == "mapped":
             check_mapping(source)
         if source.file is not None:
-            find_files(source.file)
+            find_files(source.file, source.split)
+        context.pinned(source)
 
 
 def prepare(context: StageContext) -> Prepared:
@@ -55,7 +55,7 @@ def prepare(context: StageContext) -> Prepared:
     rejects: list[Reject] = []
     pools: list[Pool] = []
     for source in section.sources:
-        reading = READERS[source.reader](source)
+        reading = READERS[source.reader](context.pinned(source))
         pool = make_pool(reading, source, section, context.encoder(), seed)
         _tell(source, reading, pool, section.pool_size)
         rejects += reading.rejects
@@ -130,11 +130,6 @@ def _tell(source: PersonaSource, reading: Reading, pool: Pool, wanted: int) -> N
         )
 
 
-def files(settings: Settings) -> list[Path | str]:
-    """The source files (hub datasets: their identity) and the occupation mapping."""
-    return [OCCUPATIONS, *(entry for source in settings.personas.sources for entry in source_identity(source))]
-
-
 STAGE = Stage(
     name="personas",
     reads=(),
@@ -149,5 +144,6 @@ STAGE = Stage(
     encodes=True,
     roles=lambda settings: {"designer": [settings.personas.designer]},
     check=check,
-    files=files,
+    sources=lambda settings: settings.personas.sources,
+    files=lambda settings: [OCCUPATIONS],
 )

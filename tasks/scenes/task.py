@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.ids import content_id, seeded_order
-from tasks.foundation.settings import PerLanguage, Settings
-from tasks.foundation.sources import find_files, source_identity, with_distinct_keys
+from tasks.foundation.settings import PerLanguage
+from tasks.foundation.sources import find_files, with_distinct_keys
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import Duplicate
@@ -35,7 +34,8 @@ def check(context: StageContext) -> None:
     """Source files that are there."""
     for source in context.settings.scenes.sources:
         if source.file is not None:
-            find_files(source.file)
+            find_files(source.file, source.split)
+        context.pinned(source)
 
 
 def prepare(context: StageContext) -> Prepared:
@@ -43,7 +43,7 @@ def prepare(context: StageContext) -> Prepared:
     section = context.settings.scenes
     found = Seeds()
     for source in section.sources:
-        found.read(source, section)
+        found.read(context.pinned(source), section)
     items = sample(found.seeds, section.sample, context.settings.run.seed)
     filtered = {**found.filtered, "not_sampled": len(found.seeds) - len(items)}
     accounting = Accounting(
@@ -116,11 +116,6 @@ def finish(context: StageContext) -> Finished:
     return Finished({"scenes": kept, "duplicates": duplicates}, {"duplicate": len(repeats)} if repeats else {})
 
 
-def files(settings: Settings) -> list[Path | str]:
-    """The source files; of hub datasets, their identity."""
-    return [entry for source in settings.scenes.sources for entry in source_identity(source)]
-
-
 STAGE = Stage(
     name="scenes",
     reads=(),
@@ -136,5 +131,5 @@ STAGE = Stage(
     taxonomies=("goal_type",),
     roles=lambda settings: {"distiller": [settings.scenes.distiller]},
     check=check,
-    files=files,
+    sources=lambda settings: settings.scenes.sources,
 )

@@ -17,7 +17,7 @@ from tasks.foundation.encoder import Encoder
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import ROOT, Settings, load_settings
-from tasks.foundation.stage import Rows, Stage
+from tasks.foundation.stage import AnySource, Rows, Stage
 from tasks.foundation.tables import TABLES, Row, Table
 
 SAMPLE = ROOT / "configs" / "sample"
@@ -70,6 +70,9 @@ class FakeContext:
 
     def encoder(self) -> Encoder:
         return self._encoder
+
+    def pinned(self, source: AnySource) -> AnySource:
+        return source
 
     def _table(self, name: str) -> Table:
         return next((draft for draft in self.stage.drafts if draft.name == name), None) or TABLES[name]

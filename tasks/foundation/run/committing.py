@@ -15,6 +15,7 @@ from tasks.foundation.fingerprints import libraries
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.opening import plain_settings
 from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.parts import Part
 from tasks.foundation.tables import TABLES
@@ -79,7 +80,7 @@ def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
         return
     kind = TABLES[table]
     key = list(kind.key)
-    rows = [files.read(part.path, table).select(key) for part in parts]
+    rows = [files.read(part.path, table, key) for part in parts]
     counts = (
         pa.concat_tables([kind.schema.empty_table().select(key), *rows]).group_by(key).aggregate([([], "count_all")])
     )
@@ -91,13 +92,17 @@ def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
         )
 
 
-def record_of(stage: Stage, workspace: Workspace, member: str | None, plan_revision: int) -> Mapping[str, Any]:
-    """What people read in a commit: settings, models and versions. `plan_revision` is whose shards were obeyed."""
+def record_of(
+    stage: Stage, workspace: Workspace, build: str, member: str | None, plan_revision: int
+) -> Mapping[str, Any]:
+    """What people read in a commit: settings, sources, models and versions. `plan_revision` is whose shards were
+    obeyed."""
     models = {alias: workspace.models[alias] for alias in stage.aliases(workspace.settings, member)}
     return {
         "plan_revision": plan_revision,
         "profile": workspace.profile,
         "settings": plain_settings(stage, workspace),
+        "sources": Revisions.of(workspace.layout, build).recorded(stage.sources(workspace.settings)),
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
         "libraries": libraries(LIBRARIES),
     }

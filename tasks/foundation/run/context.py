@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 import polars as pl
 
@@ -11,25 +12,31 @@ from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import Settings
-from tasks.foundation.stage import Stage
+from tasks.foundation.sources.revisions import Revisions
+from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
-from tasks.foundation.store.parts import read_frame
+from tasks.foundation.store.parts import PartWriter, read_frame
 from tasks.foundation.tables import TABLES, Table
 
 WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")
 """Tables that no stage makes; without any, they read as empty."""
 
 
+Writer = Callable[[str], AbstractContextManager[PartWriter]]
+
+
 class RunContext:
-    """The `StageContext` of a run. Frames are read once and kept."""
+    """The `StageContext` of a run. Frames are read once and kept. Without a `writer` nothing can be written."""
 
     def __init__(
         self,
         workspace: Workspace,
         stage: Stage,
+        build: str,
         commits: Mapping[str, Commit],
-        made: Callable[[str], list[str]],
+        made: Callable[[str], list[str]] = lambda table: [],
         member: str | None = None,
+        writer: Writer | None = None,
     ) -> None:
         self.settings: Settings = workspace.settings
         self.member = member
@@ -37,6 +44,8 @@ class RunContext:
         self._stage = stage
         self._commits = commits
         self._made = made
+        self._writer = writer
+        self._revisions = Revisions.of(workspace.layout, build)
         self._frames: dict[str, pl.DataFrame] = {}
 
     def model(self, alias: str) -> ModelSpec:
@@ -44,6 +53,16 @@ class RunContext:
 
     def encoder(self) -> Encoder:
         return self._workspace.encoder
+
+    def writer(self, table: str) -> AbstractContextManager[PartWriter]:
+        """Writes a table that `prepare` makes, in batches."""
+        if self._writer is None:
+            raise TableError(f"stage {self._stage.name} writes table {table} where it is only being checked")
+        return self._writer(table)
+
+    def pinned(self, source: AnySource) -> AnySource:
+        """The source at the commit of its dataset that this build reads. SourceError when the hub is out of reach."""
+        return self._revisions.pinned(source)
 
     def read(self, table: str) -> pl.DataFrame:
         """A committed input table of this build, in key order."""

@@ -7,6 +7,7 @@ file, a shard it redoes gets a new file under the new revision. Committed files 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +16,18 @@ import pyarrow.compute as pc
 
 from tasks.foundation.errors import TableError
 from tasks.foundation.run.context import declared
-from tasks.foundation.stage import Rows, Stage
+from tasks.foundation.stage import PreparedRows, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import Part, describe_part, part_facts, read_part, write_part
+from tasks.foundation.store.parts import (
+    Part,
+    PartWriter,
+    describe_part,
+    open_part,
+    part_facts,
+    read_part,
+    write_part,
+)
 from tasks.foundation.tables import EVERY_STAGE, TABLES, Row
 
 PREPARE, FINISH = "prepare", "finish"
@@ -47,12 +56,18 @@ class RunFiles:
         """Tables that every shard writes a part of."""
         return (*self.stage.worked, *EVERY_STAGE)
 
-    def write_step(self, label: str, tables: Sequence[str], rows: Rows) -> None:
-        """One part a table, empty ones too; TableError for rows of a table the step does not declare."""
+    def write_step(self, label: str, tables: Sequence[str], rows: PreparedRows) -> None:
+        """One part a table, empty ones too, unless the step has stored it; TableError for an undeclared table."""
         self._refuse_undeclared(f"step {label}", tables, rows)
         for name in dict.fromkeys(tables):
-            table = declared(self.stage, name)
-            write_part(self.layout, self._path(name, label), table, table.arrow(rows.get(name, ())), {})
+            table, some = declared(self.stage, name), rows.get(name, ())
+            if isinstance(some, Sequence):
+                write_part(self.layout, self._path(name, label), table, table.arrow(some), {})
+
+    def writer(self, table: str) -> AbstractContextManager[PartWriter]:
+        """Writes the part of a table that `prepare` makes, in batches; TableError for an undeclared table."""
+        self._refuse_undeclared(f"step {PREPARE}", (*self.stage.prepared, "rejects"), {table: ()})
+        return open_part(self.layout, self._path(table, PREPARE), declared(self.stage, table))
 
     def write_shard(self, label: str, rows: Mapping[str, Sequence[Row]], n_produced: int, base: Shard | None) -> None:
         """The shard's parts: `rows`, after what `base` (an earlier attempt) had beside its passing failures."""
@@ -92,8 +107,8 @@ class RunFiles:
         kind = declared(self.stage, table)
         return tuple(describe_part(self.layout, path, kind, label) for label, path in self._committed(table, labels))
 
-    def read(self, path: Path | str, table: str) -> pa.Table:
-        return read_part(self.layout.root / path, declared(self.stage, table))
+    def read(self, path: Path | str, table: str, columns: Sequence[str] | None = None) -> pa.Table:
+        return read_part(self.layout.root / path, declared(self.stage, table), columns)
 
     def _committed(self, table: str, labels: Sequence[str]) -> Iterator[tuple[str, Path]]:
         if table in self.stage.prepared or table == "rejects":

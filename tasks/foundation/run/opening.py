@@ -14,6 +14,7 @@ from tasks.foundation.llm.models import check_ready
 from tasks.foundation.run.context import makers, may_be_missing, missing_input
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
+from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.parts import sum_hashes
@@ -51,6 +52,7 @@ def inputs_of(
         "models": digest({alias: workspace.models[alias].identity() for alias in stage.aliases(settings, member)}),
         "encoder": workspace.encoder.fingerprint if stage.encodes else "",
         "files": files_identity(stage.files(settings)),
+        "sources": files_identity(Revisions.of(workspace.layout, build).identities(stage.sources(settings))),
         "inputs": digest(parents),
         "code": code_identity(stage.package),
     }

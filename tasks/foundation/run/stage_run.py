@@ -13,7 +13,7 @@ visible before `commit`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from types import TracebackType
 
@@ -33,6 +33,7 @@ from tasks.foundation.stage import Finished, Stage
 from tasks.foundation.store.commits import Commit, commits_of, write_commit
 from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
+from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE
@@ -169,7 +170,7 @@ class StageRun:
             ended_at=_now(),
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
-            record=record_of(self.stage, self.workspace, self.member, self._plan_revision),
+            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision),
         )
         write_commit(self.workspace.layout, commit)
         rebuild_views(self.workspace.layout)
@@ -216,7 +217,10 @@ class StageRun:
         def made(table: str) -> list[str]:
             return self._files.made(table, self._labels if self._plan else ())
 
-        return RunContext(self.workspace, self.stage, self._commits, made, self.member)
+        def writer(table: str) -> AbstractContextManager[PartWriter]:
+            return self._files.writer(table)
+
+        return RunContext(self.workspace, self.stage, self.build, self._commits, made, self.member, writer)
 
     def _worker(self) -> Worker:
         settings = self.workspace.settings

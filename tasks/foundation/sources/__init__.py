@@ -2,15 +2,15 @@
 
 A file that cannot be used as a whole raises SourceError: absent, empty, cut short, not UTF-8, without a
 column that is needed, or with a filter that selects nothing. A bad row is yielded with its `problem` and
-stops nothing. Nothing is read before the first row is asked for, and a file is never held whole unless it
-is one JSON array.
+stops nothing. Nothing is read before the first row is asked for, nor after the last one that is, and a file
+is never held whole unless it is one JSON array.
 """
 
 from __future__ import annotations
 
-from tasks.foundation.sources.keys import with_distinct_keys
-from tasks.foundation.sources.local import find_files
-from tasks.foundation.sources.open import open_source, source_identity
+from tasks.foundation.sources.folders import find_files
+from tasks.foundation.sources.keys import RejectKeys, with_distinct_keys
+from tasks.foundation.sources.open import open_source
 from tasks.foundation.sources.rows import Problem, SourceRow
 
-__all__ = ["Problem", "SourceRow", "find_files", "open_source", "source_identity", "with_distinct_keys"]
+__all__ = ["Problem", "RejectKeys", "SourceRow", "find_files", "open_source", "with_distinct_keys"]

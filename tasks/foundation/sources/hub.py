@@ -1,54 +1,77 @@
-"""Rows of hub datasets, streamed at a pinned revision, and single files of them.
+"""Rows of hub datasets and of single files of them, streamed at one commit; nothing is kept on disk.
 
-Whether the hub can be reached is tried first (3 s), since the hub library takes half a minute to give up.
+Whether the hub can be reached is tried first (a few seconds), since the hub library takes half a minute to
+give up.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
+
+import pyarrow as pa
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings import Source
-from tasks.foundation.sources.rows import SourceRow, plain
+from tasks.foundation.sources.local import read_jsonl
+from tasks.foundation.sources.rows import SourceRow
+from tasks.foundation.sources.tables import read_batches
 
 REACH_SECONDS = 3.0
+"""For the hub's first answer; looking up its name may take as long again."""
+ASK_SECONDS = 15.0
 DEFAULT_SPLIT = "train"
+BATCH = 1024
+"""Rows of a dataset held in memory at once."""
 
 
-def read_dataset(source: Source) -> Iterator[SourceRow]:
-    """Rows of a split of a hub dataset, streamed; SourceError when it cannot be reached or is not there."""
+def commit_of(source: Source) -> str:
+    """The commit that the source's revision stands for now; SourceError when the hub does not say."""
+    _require_hub(source)
+    from huggingface_hub import HfApi
+
+    with _told(source, "its commit"):
+        commit = HfApi().dataset_info(str(source.hub), revision=source.revision, timeout=ASK_SECONDS).sha
+    if commit is None:
+        raise SourceError(f"hub dataset {source.hub!r} has no commit at {source.revision!r}. {_remedy(source)}")
+    return commit
+
+
+def read_dataset(source: Source, columns: Sequence[str] = ()) -> Iterator[SourceRow]:
+    """Rows of a split of a hub dataset, at most `source.limit`; no more of it is fetched than they take.
+
+    `columns` names what is needed; a dataset that has them all is read no further than that. Raises SourceError
+    when the dataset is not there or the hub stops answering.
+    """
     _require_hub(source)
     import datasets
 
+    datasets.disable_progress_bars()
     split = source.split or DEFAULT_SPLIT
-    try:
+    with _told(source, f"split {split!r}"):
         stream = datasets.load_dataset(source.hub, revision=source.revision, split=split, streaming=True)
-        for index, value in enumerate(stream):
-            yield SourceRow(index, f"{source.hub}[{split}]:{index + 1}", value=plain(value))
-    except (OSError, ValueError, RuntimeError) as error:
-        raise SourceError(
-            f"hub dataset {source.hub!r} at {source.revision}, split {split!r}, cannot be read: {error}. "
-            f"{_remedy(source)}"
-        ) from error
+        if columns and set(columns) <= set(stream.column_names or ()):
+            stream = stream.select_columns(list(columns))
+        if source.limit is not None:
+            stream = stream.take(source.limit)
+        batches = stream.with_format("arrow").iter(min(BATCH, source.limit or BATCH))
+        yield from read_batches(batches, f"{source.hub}[{split}]")
 
 
-def fetch_file(source: Source, name: str) -> Path:
-    """One file of a hub dataset, downloaded into the hub library's own cache."""
+def read_hub_file(source: Source, name: str) -> Iterator[SourceRow]:
+    """Rows of one file of JSON lines (plain or .gz) of a hub dataset, fetched as they are asked for."""
     _require_hub(source)
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import HfFileSystem
 
-    try:
-        return Path(hf_hub_download(str(source.hub), name, repo_type="dataset", revision=source.revision))
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"file {name!r} of hub dataset {source.hub!r} at {source.revision} cannot be fetched: {error}. "
-            f"{_remedy(source)}"
-        ) from error
+    path = f"datasets/{source.hub}@{source.revision}/{name}"
+    with _told(source, f"file {name!r}"):
+        hub = HfFileSystem()
+        yield from read_jsonl(lambda: hub.open(path, "rb", block_size=0), f"{source.hub}/{name}", name)
 
 
 def hub_endpoint() -> str:
@@ -56,16 +79,30 @@ def hub_endpoint() -> str:
 
 
 def hub_problem(endpoint: str) -> str | None:
-    """Why the hub cannot be used now; None when it answers (whatever the status) within REACH_SECONDS."""
+    """Why the hub cannot be used now; None when it answers (whatever the status) in time."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
         return "HF_HUB_OFFLINE is set"
+    host = urlsplit(endpoint).hostname or endpoint
+    problems = [f"{host} does not answer: looking up its name takes too long"]
+
+    def ask() -> None:
+        problems[0] = _asked(endpoint, host)
+
+    # A name server that is silent holds a look-up up for half a minute, whatever the time-out of the request.
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(2 * REACH_SECONDS)
+    return problems[0] or None
+
+
+def _asked(endpoint: str, host: str) -> str:
     try:
         urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=REACH_SECONDS).close()
     except urllib.error.HTTPError:
-        return None
+        return ""
     except (OSError, ValueError) as error:
-        return f"{urlsplit(endpoint).hostname or endpoint} does not answer: {getattr(error, 'reason', error)}"
-    return None
+        return f"{host} does not answer: {getattr(error, 'reason', error)}"
+    return ""
 
 
 def _require_hub(source: Source) -> None:
@@ -74,9 +111,26 @@ def _require_hub(source: Source) -> None:
         raise SourceError(f"hub dataset {source.hub!r} cannot be read: {problem}. {_remedy(source)}")
 
 
+@contextlib.contextmanager
+def _told(source: Source, what: str) -> Iterator[None]:
+    """What the hub library raises, as a SourceError that says what was asked for and what to do."""
+    import httpx
+
+    try:
+        yield
+    except SourceError:
+        raise
+    except (OSError, ValueError, RuntimeError, httpx.HTTPError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())[:400]
+        raise SourceError(
+            f"hub dataset {source.hub!r} at {source.revision}, {what}, cannot be read: {said}. {_remedy(source)}"
+        ) from error
+
+
 def _remedy(source: Source) -> str:
+    split = f" and `split: {source.split}`" if source.split else ""
     return (
         "Without a network, use local files: on a machine that has one, run `hf download "
         f"{source.hub} --repo-type dataset --revision {source.revision} --local-dir FOLDER`, bring FOLDER here, "
-        "and in the source's settings give `path: FOLDER` (a file or a folder) instead of `hub`."
+        f"and in the source's settings give `path: FOLDER`{split} (a file or a folder) instead of `hub`."
     )

@@ -6,13 +6,13 @@ import difflib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings import Source
-from tasks.foundation.sources.hub import fetch_file, read_dataset
-from tasks.foundation.sources.local import find_files, read_file
+from tasks.foundation.sources.folders import find_files
+from tasks.foundation.sources.hub import read_dataset, read_hub_file
+from tasks.foundation.sources.local import read_file
 from tasks.foundation.sources.rows import Problem, SourceRow
 
 PEEKED_ROWS = 100
@@ -25,45 +25,39 @@ def open_source(
     required: Sequence[str | tuple[str, ...]] = (),
     where: Mapping[str, Sequence[str]] | None = None,
     hub_file: str | None = None,
+    columns: Sequence[str] = (),
 ) -> Iterator[SourceRow]:
-    """Rows of `source` in order, at most `source.limit`, numbered over all its files.
+    """Rows of `source` in order, at most `source.limit`, numbered over all its files; no more are read.
 
     `required` names columns (a tuple: any one of them) that rows must have; empty for rows that are no
     objects. A row that lacks one is yielded with a `schema` problem. `where` keeps rows whose column holds
     one of the values; rows that are left out are still yielded, with a `filter` problem, so that they can be
-    counted. `hub_file` names the file of a hub dataset to read instead of streaming the dataset.
+    counted. `hub_file` names the file of a hub dataset to read instead of the dataset's split. `columns` names all
+    that is needed of a row, where that is not everything: rows may come without the rest.
     Raises SourceError for a problem of the whole source, at the row where it is met.
     """
     name = source.hub or str(source.path)
-    rows = _numbered(_rows(source, hub_file))
+    rows: Iterator[SourceRow] = itertools.islice(_numbered(_rows(source, hub_file, columns)), source.limit)
     if required or where:
         rows = _with_columns(rows, [*required, *(where or ())], name)
-    rows = itertools.islice(rows, source.limit)
     return _filtered(rows, where, name) if where else _not_empty(rows, name)
 
 
-def source_identity(source: Source) -> list[Path | str]:
-    """What a run depends on: the local files, or the dataset at its revision; a missing file by its name."""
-    if source.file is None:
-        return [f"hub {source.hub}@{source.revision} {source.split or ''}"]
-    return [*find_files(source.file)] if source.file.exists() else [f"missing {source.path}"]
-
-
-def _rows(source: Source, hub_file: str | None) -> Iterator[SourceRow]:
-    if source.file is not None:
-        files = find_files(source.file)
+def _rows(source: Source, hub_file: str | None, columns: Sequence[str]) -> Iterator[SourceRow]:
+    folder = source.file
+    if folder is not None:
+        for file in find_files(folder, source.split):
+            label = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
+            yield from read_file(file, label, columns)
     elif hub_file is not None:
-        files = [fetch_file(source, hub_file)]
+        yield from read_hub_file(source, hub_file)
     else:
-        yield from read_dataset(source)
-        return
-    for file in files:
-        yield from read_file(file)
+        yield from read_dataset(source, columns)
 
 
 def _numbered(rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
     for index, row in enumerate(rows):
-        yield SourceRow(index, row.where, row.value, row.problem, row.text)
+        yield row if row.index == index else SourceRow(index, row.where, row.value, row.problem, row.text)
 
 
 def _not_empty(rows: Iterator[SourceRow], name: str) -> Iterator[SourceRow]:

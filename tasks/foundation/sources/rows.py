@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,18 +30,3 @@ class SourceRow:
     value: Any = None
     problem: Problem | None = None
     text: str | None = None
-
-
-def plain(value: Any) -> Any:
-    """`value` of a parquet file or dataset as JSON has it: NaN becomes None, dates and bytes become text."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, dict):
-        return {str(name): plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

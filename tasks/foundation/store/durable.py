@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tasks.foundation.errors import StoreError
@@ -14,16 +15,33 @@ from tasks.foundation.errors import StoreError
 
 def replace_file(path: Path, scratch: Path, write: Callable[[Path], None]) -> None:
     """Make `path` by letting `write` fill a temporary file in `scratch`. StoreError when the disk is full."""
+    with replacing(path, scratch) as temporary, told_of(path):
+        write(temporary)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, scratch: Path) -> Iterator[Path]:
+    """A temporary path in `scratch` to write to; it becomes `path` at the end, and is gone after an error."""
     temporary = scratch / f"{path.name}.{uuid.uuid4().hex}.tmp"
     try:
-        scratch.mkdir(parents=True, exist_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
-    except OSError as error:
+        with told_of(path):
+            scratch.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with told_of(path):
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
+    finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def told_of(path: Path) -> Iterator[None]:
+    """What goes wrong in writing `path` as a StoreError that says so."""
+    try:
+        yield
+    except OSError as error:
         raise StoreError(_explain(path, error)) from error
 
 

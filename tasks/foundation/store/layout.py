@@ -78,6 +78,10 @@ class Layout:
     def plan(self, build: str, run: str, fingerprint: str, revision: int) -> Path:
         return self.builds / build / ".plans" / f"{run}-{fingerprint}-r{revision}.json"
 
+    def revisions(self, build: str) -> Path:
+        """Holds, for each branch of a hub dataset that the build reads, the commit it stood for (see sources)."""
+        return self.builds / build / ".revisions"
+
     def part(self, table: str, build: str, fingerprint: str, label: str, revision: int) -> Path:
         """Where a part lies. `label` is a shard's number or the name of a step (prepare, finish)."""
         suffix = f".r{revision}" if revision else ""

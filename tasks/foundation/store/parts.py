@@ -6,9 +6,10 @@ the sum of those of its parts, and equal rows give equal hashes however they wer
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,12 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.foundation.errors import TableError
-from tasks.foundation.store.durable import replace_file
+from tasks.foundation.store.durable import replace_file, replacing, told_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import Table
 
 _MODULUS = 2**256
 _BATCH = 4096
+"""Rows of a part held at once where it is read or written in batches; a row group has about as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,66 @@ def write_part(layout: Layout, path: Path, table: Table, rows: pa.Table, facts: 
 
     Raises StoreError when it cannot be written. The part exists whole or not at all.
     """
-    if not rows.schema.equals(table.schema):
-        raise TableError(f"table {table.name}: expected schema {table.schema}, found {rows.schema}")
+    _require_schema(rows, table)
     rows = rows.replace_schema_metadata(dict(facts))
     replace_file(path, layout.scratch, lambda temporary: pq.write_table(rows, temporary, compression="zstd"))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Rows of a table in a part, read only as far as they are needed."""
+
+    path: Path
+    table: Table
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows in the order they were written, some thousands at once; of some columns only, if named."""
+        return part_batches(self.path, self.table, columns)
+
+    def __len__(self) -> int:
+        return int(_open(self.path).metadata.num_rows)
+
+
+class PartWriter:
+    """Writes one part a batch at a time, for tables too large to be held; made by `open_part`."""
+
+    def __init__(self, stored: StoredRows, file: pq.ParquetWriter) -> None:
+        self.stored = stored
+        self._file = file
+        self._waiting: list[pa.Table] = []
+
+    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Adds rows of the table's schema."""
+        _require_schema(rows, self.stored.table)
+        self._waiting.append(pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows)
+        if sum(each.num_rows for each in self._waiting) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            rows, self._waiting = pa.concat_tables(self._waiting), []
+            try:
+                with told_of(self.stored.path):
+                    self._file.write_table(rows)
+            except pa.ArrowInvalid as error:
+                raise TableError(f"table {self.stored.table.name}: rows do not fit its schema: {error}") from None
+
+
+@contextlib.contextmanager
+def open_part(layout: Layout, path: Path, table: Table) -> Iterator[PartWriter]:
+    """A writer of one part, which is there, whole, once the block has ended without an error."""
+    with replacing(path, layout.scratch) as temporary:
+        with told_of(path):
+            file = pq.ParquetWriter(temporary, table.schema, compression="zstd")
+        writer = PartWriter(StoredRows(path, table), file)
+        with file:
+            yield writer
+            writer.flush()
+
+
+def _require_schema(rows: pa.Table | pa.RecordBatch, table: Table) -> None:
+    if not rows.schema.equals(table.schema):
+        raise TableError(f"table {table.name}: expected schema {table.schema}, found {rows.schema}")
 
 
 def part_facts(path: Path) -> dict[str, str]:
@@ -58,18 +116,36 @@ def part_facts(path: Path) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in metadata.items() if name != b"ARROW:schema"}
 
 
-def read_part(path: Path, table: Table) -> pa.Table:
-    """The rows of a part in the table's schema, columns by name; TableError for a damaged file."""
+def read_part(path: Path, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a part in the table's schema, columns by name (some, or all); TableError for a damaged file."""
+    schema = _schema_of(table, columns)
     try:
-        return pq.read_table(path, partitioning=None).select(list(table.columns)).cast(table.schema)
+        return pq.read_table(path, columns=schema.names, partitioning=None).select(schema.names).cast(schema)
     except (pa.ArrowException, OSError, KeyError) as error:
         raise TableError(f"part {path} of table {table.name} cannot be read: {error}") from None
 
 
+def part_batches(path: Path, table: Table, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """As `read_part`, some thousand rows at once."""
+    schema = _schema_of(table, columns)
+    try:
+        for batch in _open(path).iter_batches(_BATCH, columns=schema.names):
+            yield batch.select(schema.names).cast(schema)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise TableError(f"part {path} of table {table.name} cannot be read: {error}") from None
+
+
+def _schema_of(table: Table, columns: Sequence[str] | None) -> pa.Schema:
+    return table.schema if columns is None else pa.schema([table.schema.field(name) for name in columns])
+
+
 def describe_part(layout: Layout, path: Path, table: Table, label: str) -> Part:
     """Row count and content hash of a part, read back from the file (also proves that it can be read)."""
-    rows = read_part(path, table)
-    return Part(layout.relative(path), rows.num_rows, content_hash(rows), label)
+    count, hashes = 0, []
+    for batch in part_batches(path, table):
+        count += batch.num_rows
+        hashes.append(content_hash(pa.Table.from_batches([batch])))
+    return Part(layout.relative(path), count, sum_hashes(hashes), label)
 
 
 def content_hash(rows: pa.Table) -> str:
