@@ -10,8 +10,7 @@ import pytest
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.llm.models import KEYLESS, api_key, check_ready, load_models, parse_models
-from tasks.foundation.llm.pricing import pricing_of
-from tasks.foundation.llm.request import ModelSpec, Usage
+from tasks.foundation.llm.request import ModelSpec
 
 ENTRY: dict[str, Any] = {"provider": "openai", "name": "gpt-x", "family": "gpt", "api_key_env": "SOME_KEY"}
 
@@ -105,25 +104,3 @@ def test_limits_and_keys_are_no_part_of_a_models_identity() -> None:
     assert one().identity() == one(max_in_flight=99, api_key_env="OTHER", timeout_seconds=1).identity()
     assert one().identity() != one(name="gpt-y").identity()
     assert one().identity() != one(base_url="http://localhost/v1").identity()
-
-
-def test_given_prices_count_cached_tokens_at_their_own_rate() -> None:
-    spec = one(prices={"input_per_million": 10, "cached_input_per_million": 1, "output_per_million": 100})
-    # 600 fresh x 10 + 400 cached x 1 + 50 x 100 = 11,400 dollars per million calls
-    assert pricing_of(spec)(Usage(1000, 400, 50, 20)) == pytest.approx(0.0114)
-
-
-def test_listed_prices_are_found_by_endpoint_and_model() -> None:
-    # 600 x 2.50 + 400 x 1.25 + 100 x 10 dollars per million tokens
-    assert pricing_of(one(name="gpt-4o-2024-08-06"))(Usage(1000, 400, 100, None)) == pytest.approx(0.003)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"name": "no-such-model"}, {"name": "gpt-4o", "base_url": "http://localhost:8000/v1"}]
-)
-def test_a_price_nobody_knows_is_none(changes: dict[str, Any]) -> None:
-    assert pricing_of(one(**changes))(Usage(1000, 0, 100, None)) is None
-
-
-def test_usage_that_was_not_reported_has_no_price() -> None:
-    assert pricing_of(one(prices={"input_per_million": 1, "output_per_million": 1}))(Usage()) is None

@@ -73,6 +73,8 @@ class ModelEntry(BaseModel):
     threads: int = Field(default=1, ge=1)
     extra_body: dict[str, Any] = Field(default_factory=dict)
     prices: Prices | None = None
+    batch_share: float | None = Field(default=None, gt=0, le=1)
+    batch_share: float | None = Field(default=None, gt=0, le=1)
 
     @field_validator("base_url")
     @classmethod

@@ -86,7 +86,7 @@ def _by_list(spec: ModelSpec, usage: Usage, batched: bool) -> float | None:
 
 
 def _listed(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | None:
-    """The list's price; in a `context` that it has no price for, the usual one."""
+    """The list's price, in a `context` that it has no price for the usual one; None for a model listed without any."""
     counted = genai_prices.Usage(
         input_tokens=usage.prompt_tokens,
         cache_read_tokens=min(usage.cached_tokens or 0, usage.prompt_tokens or 0),
@@ -100,7 +100,8 @@ def _listed(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | N
             found = genai_prices.calc_price(counted, spec.name, provider_api_url=endpoint, price_context=context)
     except LookupError:
         return None
-    return float(found.total_price)
+    priced = any(price is not None for price in vars(found.model_price).values())
+    return float(found.total_price) if priced else None
 
 
 def _batch_share(spec: ModelSpec) -> float | None:

@@ -68,6 +68,10 @@ class ModelSpec:
     """Embedded only: CPU threads; more than one spins and slows everything else on the machine."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     prices: Mapping[str, float] | None = None
+    batch_share: float | None = None
+    """What a batched call costs, as a share of a live one; None: what the vendor publishes, else unknown."""
+    batch_share: float | None = None
+    """What a batched call costs as a share of a live one; None: as the vendor publishes it, else unknown."""
 
     def identity(self) -> dict[str, Any]:
         """What makes two aliases the same model to a fingerprint or the cache (no limits, no keys)."""
