@@ -74,7 +74,6 @@ class ModelEntry(BaseModel):
     extra_body: dict[str, Any] = Field(default_factory=dict)
     prices: Prices | None = None
     batch_share: float | None = Field(default=None, gt=0, le=1)
-    batch_share: float | None = Field(default=None, gt=0, le=1)
 
     @field_validator("base_url")
     @classmethod

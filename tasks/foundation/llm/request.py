@@ -70,8 +70,6 @@ class ModelSpec:
     prices: Mapping[str, float] | None = None
     batch_share: float | None = None
     """What a batched call costs, as a share of a live one; None: what the vendor publishes, else unknown."""
-    batch_share: float | None = None
-    """What a batched call costs as a share of a live one; None: as the vendor publishes it, else unknown."""
 
     def identity(self) -> dict[str, Any]:
         """What makes two aliases the same model to a fingerprint or the cache (no limits, no keys)."""
