@@ -139,15 +139,15 @@ def _items(context: StageContext, verified: Mapping[str, Verified], language: st
     seed, count = context.settings.run.seed, context.settings.curation.items_per_task.of(language)
     ids = list(verified)
     for dialogue_id in sample_ids(ids, count, seed, "goal"):
-        yield _item(verified[dialogue_id], "goal", goal_gold(verified[dialogue_id].labels))
+        yield as_item(verified[dialogue_id], "goal", goal_gold(verified[dialogue_id].labels))
     for dialogue_id in sample_ids(ids, count, seed, "persona"):
-        yield _item(verified[dialogue_id], "persona", persona_gold(verified[dialogue_id].labels))
+        yield as_item(verified[dialogue_id], "persona", persona_gold(verified[dialogue_id].labels))
     for dialogue_id in sample_ids(ids, count, seed, "scene"):
-        yield _item(verified[dialogue_id], "scene", scene_gold(verified[dialogue_id].labels))
+        yield as_item(verified[dialogue_id], "scene", scene_gold(verified[dialogue_id].labels))
     emotions = {dialogue_id: _emotions(one) for dialogue_id, one in verified.items()}
     for dialogue_id, turn in sample_utterances(emotions, count, seed):
         one = verified[dialogue_id]
-        yield _item(one, "utterance", utterance_gold(one.record, one.standing, turn), turn)
+        yield as_item(one, "utterance", utterance_gold(one.record, one.standing, turn), turn)
 
 
 def _emotions(one: Verified) -> dict[int, str]:
@@ -160,7 +160,8 @@ def _emotions(one: Verified) -> dict[int, str]:
     return found
 
 
-def _item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: int | None = None) -> AwarenessItem:
+def as_item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: int | None = None) -> AwarenessItem:
+    """The row of an item."""
     dialogue = one.record.dialogue
     return AwarenessItem(
         item_id=content_id("item", dialogue.dialogue_id, task, turn),
@@ -178,10 +179,11 @@ def _item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: int
 def _episodes(context: StageContext, verified: Mapping[str, Verified], language: str) -> Iterator[InteractionEpisode]:
     count = context.settings.curation.episodes.of(language)
     for dialogue_id in sample_ids(list(verified), count, context.settings.run.seed, "episode"):
-        yield _episode(verified[dialogue_id])
+        yield as_episode(verified[dialogue_id])
 
 
-def _episode(one: Verified) -> InteractionEpisode:
+def as_episode(one: Verified) -> InteractionEpisode:
+    """The row of an episode."""
     record, labels = one.record, one.standing
     return InteractionEpisode(
         episode_id=content_id("episode", record.dialogue.dialogue_id),

@@ -108,16 +108,16 @@ async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
         "temperature": section.analysis_temperature,
         "max_tokens": section.max_tokens,
     }
-    seen = _analysis_inputs(brief, draft).model_dump()
+    seen = analysis_inputs(brief, draft).model_dump()
     labels: dict[int, UtteranceLabels] = {}
     for first, last in chunks(len(draft.lines), section.utterances_per_request):
         inputs = AnnotateInputs(**seen, first=first, last=last)
         reply = await ask(ANNOTATE, inputs, purpose="annotate", reply=labels_of_turns(first, last), **manner)
         labels |= {turn: getattr(reply, turn_field(turn)) for turn in range(first, last + 1)}
     epilogue: Epilogue = await ask(EPILOGUE, AnalysisInputs(**seen), purpose="epilogue", **manner)
-    dialogue = _dialogue(brief, draft, epilogue, section.writer)
+    dialogue = as_dialogue(brief, draft, epilogue, section.writer)
     utterances = [
-        _utterance(dialogue.dialogue_id, turn, line, labels[turn]) for turn, line in enumerate(draft.lines, start=1)
+        as_utterance(dialogue.dialogue_id, turn, line, labels[turn]) for turn, line in enumerate(draft.lines, start=1)
     ]
     return {"dialogues": [dialogue], "utterances": utterances}
 
@@ -135,7 +135,7 @@ async def _write(context: StageContext, brief: Brief, ask: Asker) -> Draft:
     for sample in range(DRAWS):
         written: WrittenDialogue = await ask(
             WRITE,
-            _write_inputs(brief, section.min_turns, section.max_turns),
+            write_inputs(brief, section.min_turns, section.max_turns),
             language=brief.language,
             alias=section.writer,
             purpose="write",
@@ -165,7 +165,8 @@ def _trouble(mended: Mended, min_turns: int) -> str:
     return ""
 
 
-def _write_inputs(brief: Brief, min_turns: int, max_turns: int) -> WriteInputs:
+def write_inputs(brief: Brief, min_turns: int, max_turns: int) -> WriteInputs:
+    """What the writer sees of a pairing."""
     scene, conflict, language = brief.scene, brief.conflict, brief.language
     people = zip((brief.character1, brief.character2), brief.names, strict=True)
     one, two = (describe({**facts_of(person), "name": name}, language) for person, name in people)
@@ -183,7 +184,8 @@ def _write_inputs(brief: Brief, min_turns: int, max_turns: int) -> WriteInputs:
     )
 
 
-def _analysis_inputs(brief: Brief, draft: Draft) -> AnalysisInputs:
+def analysis_inputs(brief: Brief, draft: Draft) -> AnalysisInputs:
+    """What both analyses of a dialogue show."""
     turns = [(line.speaker, line.text) for line in draft.lines]
     return AnalysisInputs(
         sentiments=label_lines("sentiment", brief.language),
@@ -194,7 +196,8 @@ def _analysis_inputs(brief: Brief, draft: Draft) -> AnalysisInputs:
     )
 
 
-def _dialogue(brief: Brief, draft: Draft, epilogue: Epilogue, writer: str) -> Dialogue:
+def as_dialogue(brief: Brief, draft: Draft, epilogue: Epilogue, writer: str) -> Dialogue:
+    """The row of a dialogue."""
     return Dialogue(
         dialogue_id=content_id("dialogue", brief.conflict.pairing_id),
         pairing_id=brief.conflict.pairing_id,
@@ -213,7 +216,8 @@ def _dialogue(brief: Brief, draft: Draft, epilogue: Epilogue, writer: str) -> Di
     )
 
 
-def _utterance(dialogue_id: str, turn: int, line: Line, labels: UtteranceLabels) -> Utterance:
+def as_utterance(dialogue_id: str, turn: int, line: Line, labels: UtteranceLabels) -> Utterance:
+    """The row of one utterance with its labels."""
     return Utterance(
         dialogue_id=dialogue_id,
         turn_index=turn,
