@@ -35,6 +35,13 @@ def seed_of(*parts: Any) -> int:
 def seeded_order(ids: Sequence[str], *salt: Any) -> list[int]:
     """Positions of `ids` in a shuffle that depends only on the ids and the salt, never on row order.
 
-    Equal ids keep their relative position.
+    Equal ids keep their relative position. The order is that of `digest(*salt, id)`; the salt is hashed once.
     """
-    return sorted(range(len(ids)), key=lambda position: (digest(*salt, ids[position]), position))
+    salted = hashlib.sha256(f"{canonical_json(salt)[:-1]}{',' if salt else ''}".encode("utf-8", "surrogatepass"))
+
+    def key(position: int) -> bytes:
+        hashed = salted.copy()
+        hashed.update(f"{json.encoder.encode_basestring(ids[position])}]".encode("utf-8", "surrogatepass"))
+        return hashed.digest()
+
+    return sorted(range(len(ids)), key=key)
