@@ -1,9 +1,10 @@
 """From what a model wrote to a checked value.
 
 The text may hold reasoning, prose, code fences and several JSON objects; the last complete object
-that validates wins. Validation is strict: 7.5 or "7" for an integer, `true` for a number, a score
-outside its range and NaN are invalid, never rounded, cast or clamped. Syntax (quotes, trailing
-commas) may be repaired; a reply that was cut off never is.
+that validates wins. Syntax is read leniently (see mend.py), content never: a score outside its range,
+7.5 or "7" for an integer, `true` for a number and NaN are invalid, never rounded, cast or clamped (7.0 is
+7: JSON knows one kind of number); a label of a closed set counts only as it is spelt there, so `Agree`
+is not `agree`; a key given twice with different values and an object that does not end are no answer.
 
 >>> class Verdict(BaseModel):
 ...     score: int
@@ -16,24 +17,37 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
-import json_repair
 from pydantic import BaseModel, ValidationError
+
+from tasks.foundation.llm.mend import INVISIBLE, mended, mended_at
+from tasks.foundation.llm.objects import EDGES, Candidate, find_objects, without_reasoning
+from tasks.foundation.llm.schema import schema_of
+
+__all__ = [
+    "BadReply",
+    "Candidate",
+    "Reading",
+    "clean",
+    "encodable",
+    "find_objects",
+    "read",
+    "schema_of",
+    "without_reasoning",
+]
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
 
-_EDGE_INVISIBLE = "\ufeff\u200b\u2060\u200e\u200f\u00ad"
-_ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
-_THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_OPEN_THINK = re.compile(r"<(think|thinking|reasoning)>.*\Z", re.DOTALL | re.IGNORECASE)
-_CLOSE_THINK = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-_BRACE_OR_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}"]', re.DOTALL)
-_OBJECT_START = re.compile("\\{[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]*" r"(?:[\"'“”‘’}]|[\w-]+\s*[:：])")
+OBJECTS_TRIED = 32
+"""The last objects of a reply that may be its answer; nothing that long before its end is one."""
+
+_UNSEEN = re.compile(f"[{INVISIBLE}]")
+_NOTHING_MORE = re.compile(rf"[\s{INVISIBLE}`\]\"'”’」]*+")
 
 
 class BadReply(Exception):
@@ -53,32 +67,30 @@ class Reading:
     repaired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A JSON object as found in the text. `closed` False: the text ends inside it."""
-
-    source: str
-    closed: bool
-    in_string: bool = False
-
-
 def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Reading:
     """`text` as an instance of `model`, or as cleaned plain text when `model` is None.
 
     Raises BadReply: `truncated` when the reply was cut off before it was complete, `unreadable`
-    when there is no JSON object in it or nothing at all, `invalid` when the object breaks the rules.
+    when there is no complete JSON object in it or nothing at all, `invalid` when the object breaks
+    the rules. `finish_reason` "length" means that more was to come: an object counts only if nothing
+    but white space, a closing fence or a closing bracket follows it.
     """
     visible = without_reasoning(clean(text))
     cut_off = finish_reason == "length"
     if model is None:
         return _read_text(visible, cut_off)
-    candidates = list(find_objects(visible)) or list(find_objects(_unquoted(visible)))
-    if cut_off and (not candidates or not candidates[-1].closed):
+    candidates = _candidates(visible)
+    if not candidates and (inner := _unquoted(visible)):
+        visible, candidates = inner, _candidates(inner)
+    if cut_off and not _is_whole(visible, candidates):
         raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
         what = "empty" if not visible else "without a JSON object"
         raise BadReply("unreadable", f"Your reply was {what}.")
-    return _last_valid(candidates, model)
+    try:
+        return _last_valid(visible, candidates, model)
+    except RecursionError:
+        raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
 
 
 def clean(text: str) -> str:
@@ -86,7 +98,7 @@ def clean(text: str) -> str:
 
     Joiners within the text stay: emoji, Persian and Arabic need them.
     """
-    return encodable(text).strip(_EDGE_INVISIBLE + " \t\r\n")
+    return encodable(text).strip(EDGES)
 
 
 def encodable(text: str) -> str:
@@ -98,136 +110,115 @@ def encodable(text: str) -> str:
     return text
 
 
-def without_reasoning(text: str) -> str:
-    """`text` without `<think>…</think>` blocks, also when only one of the two tags is there.
-
-    A reply that begins with its object has no reasoning before it; tags within are data.
-    """
-    if "<" not in text or text.startswith(("{", "`")):
-        return text
-    text = _THINK.sub("", text)
-    text = _CLOSE_THINK.sub("", text)
-    return _OPEN_THINK.sub("", text).strip(_EDGE_INVISIBLE + " \t\r\n")
+def _read_text(text: str, cut_off: bool) -> Reading:
+    if cut_off:
+        raise BadReply("truncated", "Your reply was cut off before it was complete.")
+    if not text:
+        raise BadReply("unreadable", "Your reply was empty.")
+    return Reading(text)
 
 
-def find_objects(text: str) -> Iterator[Candidate]:
-    """The top-level JSON objects of `text` in order; a brace of ordinary prose is stepped over.
-
-    An object nested in a broken one is never offered as if it were the reply.
-    """
-    position = text.find("{")
-    while position >= 0:
-        if not _OBJECT_START.match(text, position):
-            position = text.find("{", position + 1)
-            continue
-        end, in_string = _end_of_object(text, position)
-        if end is None:
-            yield Candidate(text[position:], closed=False, in_string=in_string)
-            return
-        yield Candidate(text[position:end], closed=True)
-        position = text.find("{", end)
+def _candidates(text: str) -> Sequence[Candidate]:
+    return deque(find_objects(text), maxlen=OBJECTS_TRIED)
 
 
-def _end_of_object(text: str, start: int) -> tuple[int | None, bool]:
-    """Index after the brace that closes `text[start]`, or None and whether a string is open."""
-    depth = 0
-    for token in _BRACE_OR_STRING.finditer(text, start):
-        match token.group():
-            case "{":
-                depth += 1
-            case "}":
-                depth -= 1
-                if depth == 0:
-                    return token.end(), False
-            case '"':
-                return None, True
-    return None, False
+def _unquoted(text: str) -> str:
+    """The inner text when the whole reply is one JSON string that holds the object, else nothing."""
+    try:
+        inner = json.loads(text) if text.startswith('"') else ""
+    except ValueError:
+        return ""
+    return encodable(inner) if isinstance(inner, str) else ""
 
 
-def _last_valid(candidates: list[Candidate], model: type[BaseModel]) -> Reading:
-    """The last candidate that validates as it is, else the last that does once its syntax is mended.
+def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
+    """Whether a reply that was cut off had said all: its last object, and the list around it, are closed."""
+    if not candidates or not candidates[-1].closed:
+        return False
+    after = text[candidates[-1].end :]
+    in_list = text[: candidates[0].start].rstrip().endswith("[")
+    return _NOTHING_MORE.fullmatch(after) is not None and (not in_list or "]" in after)
 
+
+def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> Reading:
+    """The last candidate that validates, as it is or once its syntax is mended.
+
+    A last object that does not end makes the reply unreadable: what came before it was not the last word.
     Raises BadReply with the trouble of the last candidate that could be parsed, else of the last.
     """
-    troubles: list[tuple[Candidate, BadReply]] = []
+    troubles: list[BadReply] = []
+    next_start = len(text)
     for candidate in reversed(candidates):
         try:
-            return Reading(_validated(_parse(candidate), model))
-        except BadReply as found:
-            troubles.append((candidate, found))
-    mended_troubles: list[BadReply] = []
-    for candidate, trouble in troubles:
+            value, repaired = _parsed(candidate, text[candidate.end : next_start])
+            return Reading(_validated(value, model), repaired)
+        except BadReply as trouble:
+            troubles.append(trouble)
+        if not candidate.closed:
+            break
+        next_start = candidate.start
+    raise next((worst for worst in troubles if worst.kind == "invalid"), troubles[0])
+
+
+def _parsed(candidate: Candidate, after: str) -> tuple[Any, bool]:
+    """The candidate's object, and whether its syntax had to be mended; `after`: what follows up to the next.
+
+    A brace in `after` that closes nothing may belong to an object that was mended: then it is no answer.
+    """
+    if candidate.closed:
         try:
-            return Reading(_validated(_mended(candidate, trouble), model), repaired=True)
-        except BadReply as still:
-            mended_troubles.append(still)
-    raise next((worst for worst in mended_troubles if worst.kind == "invalid"), mended_troubles[0])
-
-
-def _mended(candidate: Candidate, trouble: BadReply) -> Any:
-    """The candidate without zero-width characters or with its syntax repaired; else raises `trouble`."""
-    visible = _ZERO_WIDTH.sub("", candidate.source)
-    if visible != candidate.source:
-        try:
-            return _parse(Candidate(visible, candidate.closed, candidate.in_string))
-        except BadReply:
-            pass
-    if trouble.kind == "unreadable":
-        return _parse_repaired(candidate, trouble)
-    raise trouble
-
-
-def _parse(candidate: Candidate) -> Any:
-    """The candidate as strict JSON."""
-    if not candidate.closed:
-        raise BadReply("unreadable", "Your reply ended before the JSON object was complete.")
-    try:
-        return json.loads(candidate.source, parse_constant=_no_constant, object_pairs_hook=_no_duplicates, strict=False)
-    except RecursionError:
-        raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
-    except ValueError as error:
-        raise BadReply("unreadable", f"The JSON in your reply cannot be parsed: {error}.") from None
-
-
-def _parse_repaired(candidate: Candidate, trouble: BadReply) -> Any:
-    """The candidate with its syntax repaired; raises `trouble` where a repair would invent content."""
-    source = candidate.source
-    quote_trouble = candidate.in_string and source.rstrip("` \t\r\n").endswith("}")
-    if not candidate.closed and not quote_trouble:
+            return _parse(candidate.source), False
+        except ValueError as error:
+            trouble = BadReply("unreadable", f"The JSON in your reply cannot be parsed: {error}.")
+    else:
+        trouble = BadReply("unreadable", "Your reply ended before the JSON object was complete.")
+    if not candidate.closed and not candidate.in_string:
         raise trouble
     try:
-        value = json_repair.loads(source, skip_json_loads=True)
-    except (ValueError, RecursionError):
+        if candidate.closed:
+            value = mended(candidate.source, _no_duplicates)
+        else:
+            value, end = mended_at(candidate.source, 0, _no_duplicates)
+            after = candidate.source[end:]
+    except ValueError:
         raise trouble from None
-    if not isinstance(value, dict) or _invented(value, source):
+    if after.count("}") > after.count("{"):
         raise trouble
-    return value
+    return value, True
 
 
-def _invented(value: Any, source: str) -> bool:
-    """Whether a repair put an empty text or a null where the source has none."""
-    if isinstance(value, Mapping):
-        return any(_invented(part, source) for part in value.values())
-    if isinstance(value, list):
-        return any(_invented(part, source) for part in value)
-    if value == "" and isinstance(value, str):
-        return not any(empty in source for empty in ('""', "''", "“”"))
-    if value is None:
-        return "null" not in source and "None" not in source
-    return False
+def _parse(source: str) -> Any:
+    return json.loads(source, parse_constant=_no_constant, object_pairs_hook=_no_duplicates, strict=False)
+
+
+def _no_constant(name: str) -> float:
+    """json calls it for NaN, Infinity and -Infinity, which JSON does not have."""
+    return math.nan if name == "NaN" else math.inf
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object, unless one key has two different values: then nobody knows which was meant."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if not key.isascii():
+            key = _UNSEEN.sub("", key)
+        if key in found and json.dumps(found[key]) != json.dumps(value):
+            raise BadReply("invalid", f"The key {key!r} appears twice with different values.")
+        found[key] = value
+    return found
 
 
 def _validated(value: Any, model: type[BaseModel]) -> BaseModel:
-    """`value` as `model`, strictly; 7.0 passes for an integer because JSON knows one kind of number."""
+    """`value` as `model`, strictly, after what is the same in JSON and to the eye has been made the same."""
     text = _json_of(value)
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        whole = _whole_numbers(json.loads(text), error)
-        if whole is None:
+        same = _same_to_the_eye(json.loads(text), error)
+        if same is None:
             raise BadReply("invalid", _complaint(error)) from None
     try:
-        return model.model_validate_json(json.dumps(whole), strict=True)
+        return model.model_validate_json(json.dumps(same), strict=True)
     except ValidationError as error:
         raise BadReply("invalid", _complaint(error)) from None
 
@@ -241,22 +232,37 @@ def _json_of(value: Any) -> str:
     return json.dumps(_without_surrogates(value)) if "\\ud" in text else text
 
 
-def _whole_numbers(value: Any, error: ValidationError) -> Any | None:
-    """`value` with 7.0 → 7 (in place) where an int was wanted; None: nothing to change."""
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(part) for key, part in value.items()}
+    return [_without_surrogates(part) for part in value] if isinstance(value, list) else value
+
+
+def _same_to_the_eye(value: Any, error: ValidationError) -> Any | None:
+    """`value` with 7.0 → 7 where an integer was wanted and labels without invisible characters (in place).
+
+    None: nothing to change.
+    """
     changed = False
     for problem in error.errors(include_url=False, include_context=False):
-        found = problem["input"]
+        found, seen = problem["input"], None
         if problem["type"] == "int_type" and isinstance(found, float) and found.is_integer():
-            changed = _replace(value, problem["loc"], int(found)) or changed
+            seen = int(found)
+        elif problem["type"] == "literal_error" and isinstance(found, str):
+            seen = _UNSEEN.sub("", found)
+        if seen is not None and seen is not found:
+            changed = _replace(value, problem["loc"], seen) or changed
     return value if changed else None
 
 
-def _replace(value: Any, location: tuple[int | str, ...], number: int) -> bool:
-    """Puts `number` at `location` within `value`; False when a union's label makes the path unusable."""
+def _replace(value: Any, location: tuple[int | str, ...], part: int | str) -> bool:
+    """Puts `part` at `location` within `value`; False when a union's label makes the path unusable."""
     try:
         for step in location[:-1]:
             value = value[step]
-        value[location[-1]] = number
+        value[location[-1]] = part
     except (KeyError, IndexError, TypeError):
         return False
     return True
@@ -277,111 +283,6 @@ def _shown(found: Any) -> str:
     return f" (found {shown if len(shown) <= 80 else shown[:80] + '…'})"
 
 
-def _no_constant(name: str) -> float:
-    """json calls it for NaN, Infinity and -Infinity, which JSON does not have."""
-    return math.nan if name == "NaN" else math.inf
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object, unless one key has two different values: then nobody knows which was meant."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found and found[key] != value:
-            raise BadReply("invalid", f"The key {key!r} appears twice with different values.")
-        found[key] = value
-    return found
-
-
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(part) for key, part in value.items()}
-    return [_without_surrogates(part) for part in value] if isinstance(value, list) else value
-
-
-def _unquoted(text: str) -> str:
-    """The inner text when the whole reply is one JSON string that holds the object, else nothing."""
-    try:
-        inner = json.loads(text) if text.startswith('"') else ""
-    except ValueError:
-        return ""
-    return inner if isinstance(inner, str) else ""
-
-
-def _read_text(text: str, cut_off: bool) -> Reading:
-    if cut_off:
-        raise BadReply("truncated", "Your reply was cut off before it was complete.")
-    if not text:
-        raise BadReply("unreadable", "Your reply was empty.")
-    return Reading(text)
-
-
 def _bounded(sentence: str) -> str:
     cut = sentence[:SENTENCE_CHARACTERS]
     return sentence if len(sentence) <= SENTENCE_CHARACTERS else cut + " …"
-
-
-@lru_cache(maxsize=512)
-def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
-    """The reply model as a JSON schema: references inlined, every object closed, the same each time.
-
-    A model that refers to itself keeps its `$defs`. The result is shared: do not change it.
-    """
-    schema = model.model_json_schema()
-    definitions = schema.pop("$defs", {})
-    if any(_refers_to_itself(name, definitions) for name in definitions):
-        schema["$defs"] = {name: _closed(part) for name, part in definitions.items()}
-        return dict(_closed(schema))
-    return dict(_closed(_inlined(schema, definitions)))
-
-
-def _inlined(part: Any, definitions: Mapping[str, Any]) -> Any:
-    """`part` with each `$ref` replaced by what it refers to; keys beside the reference win."""
-    if isinstance(part, list):
-        return [_inlined(item, definitions) for item in part]
-    if not isinstance(part, dict):
-        return part
-    beside = {key: _inlined(item, definitions) for key, item in part.items() if key != "$ref"}
-    if "$ref" not in part:
-        return beside
-    return {**_inlined(definitions[part["$ref"].rsplit("/", 1)[-1]], definitions), **beside}
-
-
-def _refers_to_itself(name: str, definitions: Mapping[str, Any]) -> bool:
-    reached: set[str] = set()
-    frontier = _references(definitions[name])
-    while frontier:
-        reached |= frontier
-        frontier = {found for known in frontier for found in _references(definitions[known])} - reached
-    return name in reached
-
-
-def _references(part: Any) -> set[str]:
-    if isinstance(part, list):
-        return {found for item in part for found in _references(item)}
-    if not isinstance(part, dict):
-        return set()
-    own = {part["$ref"].rsplit("/", 1)[-1]} if isinstance(part.get("$ref"), str) else set()
-    return own | {found for item in part.values() for found in _references(item)}
-
-
-def _closed(part: Any, *, named: bool = False) -> Any:
-    """`part` with `additionalProperties: false` on objects and without pydantic's titles.
-
-    `named`: `part` maps field names to schemas, so a field called "title" is no title.
-    """
-    if isinstance(part, list):
-        return [_closed(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    if named:
-        return {key: _closed(item) for key, item in part.items()}
-    result = {
-        key: _closed(item, named=key in ("properties", "$defs")) if key not in ("enum", "const", "default") else item
-        for key, item in part.items()
-        if key != "title"
-    }
-    if "properties" in result:
-        result.setdefault("additionalProperties", False)
-    return result
