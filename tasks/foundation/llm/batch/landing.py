@@ -1,0 +1,93 @@
+"""What came back of a job, from its output files into the store, line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tasks.foundation.llm.batch.api import Gone, JobStatus, Result
+from tasks.foundation.llm.batch.bench import Bench
+from tasks.foundation.llm.batch.jobs import Job
+from tasks.foundation.llm.request import RawReply
+
+_AT_ONCE = 500
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Landing:
+    """Lines of a job's output by what became of them; `duplicate`, `unknown` and `unreadable` ones are not used."""
+
+    answered: int = 0
+    failed: int = 0
+    not_run: int = 0
+    duplicate: int = 0
+    unknown: int = 0
+    unreadable: int = 0
+    seen: set[str] = field(default_factory=set)
+
+    def sentence(self, requests: int) -> str:
+        """`4,990 answered, 8 failed, 2 without a reply; not used: 1 duplicate line`."""
+        missing = requests - self.answered - self.failed
+        told = f"{self.answered:,} answered, {self.failed:,} failed, {missing:,} without a reply"
+        odd = {"duplicate": self.duplicate, "unknown": self.unknown, "unreadable": self.unreadable}
+        unused = ", ".join(f"{n:,} {kind} line{'' if n == 1 else 's'}" for kind, n in odd.items() if n)
+        return f"{told}; not used: {unused}" if unused else told
+
+
+async def land(bench: Bench, job: Job, status: JobStatus) -> Landing:
+    """Everything the job's output files hold is in the store."""
+    landing = Landing()
+    known = await asyncio.to_thread(bench.store.keys_of, job.tag)
+    for number, file in enumerate(status.files):
+        path = bench.folder / f"{job.tag}.{number}.output.jsonl"
+        try:
+            await bench.persist(f"output of batch job {job.name}", lambda: bench.api.download(file, path))  # noqa: B023
+            await asyncio.to_thread(_land_file, bench, job, path, known, status.seconds or 0.0, landing)
+        except Gone:
+            log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
+        finally:
+            path.unlink(missing_ok=True)
+    return landing
+
+
+def _land_file(bench: Bench, job: Job, path: Path, known: set[str], seconds: float, landing: Landing) -> None:
+    some: list[Result] = []
+    for result in _results(bench, path, known, landing):
+        if isinstance(result.outcome, RawReply):
+            result = replace(result, outcome=replace(result.outcome, latency_seconds=seconds))
+        some.append(result)
+        if len(some) == _AT_ONCE:
+            bench.store.land(job.tag, some)
+            some.clear()
+    bench.store.land(job.tag, some)
+
+
+def _results(bench: Bench, path: Path, known: set[str], landing: Landing) -> Iterator[Result]:
+    """The usable lines; of several with one key the first. All are counted."""
+    with path.open("rb") as file:  # bytes: a reply may hold characters that end a line of text
+        for line in file:
+            if not line.strip():
+                continue
+            try:
+                result = bench.api.read(line)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                landing.unreadable += 1
+                continue
+            if result.key not in known:
+                landing.unknown += 1
+            elif result.key in landing.seen:
+                landing.duplicate += 1
+            else:
+                landing.seen.add(result.key)
+                if result.outcome is None:
+                    landing.not_run += 1
+                elif isinstance(result.outcome, RawReply):
+                    landing.answered += 1
+                else:
+                    landing.failed += 1
+                yield result
