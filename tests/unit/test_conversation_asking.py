@@ -14,6 +14,7 @@ from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import Message, RawReply, Usage
+from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.asking import ItemAsker
 
 
@@ -35,7 +36,7 @@ async def ask(tmp_path: Path, provider: ScriptedProvider, max_reasks: int = 0, *
     tmp_path.mkdir(exist_ok=True)
     cache = ReplyCache(tmp_path / "replies.sqlite")
     given = {"scripted": provider}
-    engine = Engine(load_models(), cache, run_id="r", max_reasks=max_reasks, retry_attempts=1, providers=given)
+    engine = Engine(load_models(), cache, run_id="r", max_reasks=max_reasks, patience=Patience(1), providers=given)
     asker = ItemAsker(engine, "conversation", "key", seed=1, revision=0)
     try:
         return await asker(

@@ -4,102 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable
+from tasks.foundation.llm.batch import gemini_batches, openai_batches
 from tasks.foundation.llm.batch.api import check_batch
-from tasks.foundation.llm.batch.transport import BatchTransport, cancel_open_jobs
+from tasks.foundation.llm.batch.transport import cancel_open_jobs
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.request import Message, ModelSpec, Outcome, Request, Usage
-from tests.unit.batch_servers import KEY, BatchServer, GeminiServer, OpenAIServer, serving
+from tasks.foundation.llm.request import Message, ModelSpec, Usage
+from tests.unit.batch_runs import (
+    Score,
+    ask_all,
+    engine_in,
+    request,
+    run,
+    server,
+    spec,
+    stopped_run,
+    transport_in,
+    values,
+)
+from tests.unit.batch_servers import KEY, BatchServer
 
-
-class Score(BaseModel):
-    score: int = Field(ge=1, le=10)
-    why: str
-
-
-@pytest.fixture(params=[OpenAIServer, GeminiServer], ids=["openai", "gemini"])
-async def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BatchServer]:
-    monkeypatch.setenv("STUB_KEY", KEY)
-    async with serving(request.param()) as server:
-        yield server
-
-
-@pytest.fixture
-def spec(server: BatchServer) -> ModelSpec:
-    return spec_of(server)
-
-
-def spec_of(server: BatchServer) -> ModelSpec:
-    common: dict[str, Any] = {"api_key_env": "STUB_KEY", "batch": True, "max_in_flight": 1000, "timeout_seconds": 5}
-    if isinstance(server, GeminiServer):
-        return ModelSpec("judge", "google", "gemini-x", "gemini", base_url=server.url, **common)
-    return ModelSpec("judge", "openai", "gpt-x", "gpt", base_url=f"{server.url}/v1", **common)
-
-
-def request(row: int, **changes: Any) -> Request:
-    base = Request("judging", f"row-{row}", "judge", "judge", (Message("user", f"rate row {row}"),), Score, seed=row)
-    return replace(base, **changes)
-
-
-def transport_in(folder: Path, cache: ReplyCache | None = None, **changes: Any) -> BatchTransport:
-    settings: dict[str, Any] = {"requests_per_job": 1000, "gather_seconds": 0.03, "poll_seconds": 0.01}
-    is_cached: Callable[[str], bool] = (lambda key: cache.get(key) is not None) if cache else (lambda key: False)
-    return BatchTransport(folder, is_cached=is_cached, **(settings | changes))
-
-
-@asynccontextmanager
-async def engine_in(folder: Path, spec: ModelSpec, *, live: bool = False, **changes: Any) -> AsyncIterator[Engine]:
-    """An engine over the cache and the jobs in `folder`, as a run of the program has it."""
-    cache = ReplyCache(folder / "replies.sqlite")
-    transport = None if live else transport_in(folder, cache, **changes)
-    providers = None if transport is None else {spec.provider: transport}
-    engine = Engine({"judge": spec}, cache, run_id="run", retry_base_seconds=0.0, providers=providers)
-    try:
-        yield engine
-    finally:
-        await engine.close()
-        if transport is not None:
-            await transport.close()
-        cache.close()
-
-
-async def ask_all(engine: Engine, rows: range) -> list[Outcome]:
-    return await asyncio.gather(*(engine.ask(request(row)) for row in rows))
-
-
-def values(outcomes: list[Outcome]) -> list[Any]:
-    return [outcome.answer.value if outcome.answer else outcome.error for outcome in outcomes]
-
-
-async def run(folder: Path, spec: ModelSpec, rows: range = range(4), **changes: Any) -> list[Outcome]:
-    """What a whole run gives; its last job may still be open when it is stopped."""
-    async with engine_in(folder, spec, **changes) as engine:
-        return await ask_all(engine, rows)
-
-
-async def stopped_run(folder: Path, server: BatchServer, spec: ModelSpec, rows: range = range(4)) -> None:
-    """A run that is cancelled, as by Ctrl-C, while its job runs at the provider."""
-    polls, server.polls = server.polls, 10**9
-    async with engine_in(folder, spec) as engine:
-        task = asyncio.create_task(ask_all(engine, rows))
-        while not server.polled:
-            await asyncio.sleep(0.005)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    server.polls = polls
-    for job in server.jobs.values():
-        job["polls"] = polls
+__all__ = ["server", "spec"]  # fixtures
 
 
 async def test_the_same_rows_give_equal_values_live_and_in_batches(
@@ -177,7 +109,7 @@ async def test_a_request_that_no_job_ever_answers_fails_in_the_end(
     server.fate = lambda message, asked: "missing" if message.endswith("1") else "answered"
     cache = ReplyCache(tmp_path / "replies.sqlite")
     transport = transport_in(tmp_path, cache)
-    engine = Engine({"judge": spec}, cache, run_id="r", retry_attempts=1, providers={spec.provider: transport})
+    engine = Engine({"judge": spec}, cache, run_id="r", patience=Patience(1), providers={spec.provider: transport})
     outcomes = await ask_all(engine, range(3))
     await transport.close()
     cache.close()
@@ -264,7 +196,7 @@ async def test_a_full_queue_makes_smaller_jobs_instead_of_failures(
     server.refuses = [full, full]
     outcomes = await run(tmp_path, spec, range(8))
     assert all(isinstance(value, Score) for value in values(outcomes))
-    assert server.sizes[:3] == [8, 4, 2] and sum(server.sizes[2:]) == 8
+    assert server.sizes == [8, 4, 4, 4]
     assert not server.paid_twice
     assert "llm.batch.requests_per_job" in caplog.text
 
@@ -305,18 +237,12 @@ async def test_a_reask_after_an_invalid_reply_goes_into_a_second_job(
 async def test_a_job_holds_no_more_bytes_than_the_provider_takes(
     server: BatchServer, spec: ModelSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tasks.foundation.llm.batch import gemini_batches, openai_batches
-
     for api in (openai_batches.OpenAIBatches, gemini_batches.GeminiBatches):
         monkeypatch.setattr(api, "max_bytes", 1500)
     outcomes = await run(tmp_path, spec)
     assert all(isinstance(value, Score) for value in values(outcomes))
     assert len(server.sizes) > 1 and sum(server.sizes) == 4
-    assert all(size <= 1500 for name, size in sizes_of_inputs(server))
-
-
-def sizes_of_inputs(server: BatchServer) -> list[tuple[str, int]]:
-    return [(name, len(content)) for name, content in server.files.items() if b'"model_reported"' not in content][:1]
+    assert all(len(content) <= 1500 for content in server.uploads)
 
 
 async def test_a_stopped_run_says_that_its_job_goes_on_and_the_next_one_takes_its_replies(

@@ -29,6 +29,7 @@ from tasks.foundation.llm.request import (
     Request,
     Usage,
 )
+from tasks.foundation.llm.sending import Patience
 
 JUDGE = ModelSpec("judge", "scripted", "tests.none:here", "a", prices={"input_per_million": 1, "output_per_million": 2})
 MODELS = {
@@ -38,6 +39,7 @@ MODELS = {
     "priceless": replace(JUDGE, alias="priceless", name="tests.none:there", prices=None),
 }
 GOOD = '{"score": 7}'
+IMPATIENT = Patience(base_seconds=0.0)
 
 
 class Score(BaseModel):
@@ -69,7 +71,7 @@ async def cache(tmp_path: Path) -> AsyncIterator[ReplyCache]:
 
 def engine(cache: ReplyCache, replies: Any, **changes: Any) -> Engine:
     provider: Provider = replies if hasattr(replies, "call") else ScriptedProvider(replies)
-    settings: dict[str, Any] = {"run_id": "run-1", "retry_base_seconds": 0.0, "providers": {"scripted": provider}}
+    settings: dict[str, Any] = {"run_id": "run-1", "patience": IMPATIENT, "providers": {"scripted": provider}}
     return Engine(MODELS, cache, **(settings | changes))
 
 
@@ -249,7 +251,7 @@ async def test_a_passing_failure_is_retried_and_never_cached(cache: ReplyCache, 
 
 
 async def test_a_failure_that_stays_ends_with_its_kind_and_the_next_run_tries_again(cache: ReplyCache) -> None:
-    outcome = await engine(cache, [failure("server")] * 3, retry_attempts=3).ask(request())
+    outcome = await engine(cache, [failure("server")] * 3, patience=Patience(3, 0.0)).ask(request())
     assert outcome.error is not None
     assert (outcome.error.kind, outcome.error.attempts, outcome.error.may_pass_later) == ("server", 3, True)
     record = outcome.record

@@ -21,6 +21,7 @@ from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, parameters, usage_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
+from tasks.foundation.llm.sending import Patience
 
 KEY = "sk-test-SECRETSECRETSECRET"
 
@@ -356,7 +357,7 @@ async def test_the_engine_rides_out_a_bad_minute_and_replays_it_for_nothing(
     cache = ReplyCache(tmp_path / "c.sqlite")
     request = Request("voting", "row", "judge", "stub", (Message("user", "rate"),), Score)
     for run_id, calls in (("run-1", 5), ("run-2", 0)):
-        engine = Engine({"stub": spec}, cache, run_id=run_id, retry_base_seconds=0.0)
+        engine = Engine({"stub": spec}, cache, run_id=run_id, patience=Patience(base_seconds=0.0))
         outcome = await engine.ask(request)
         assert outcome.answer is not None and outcome.answer.value == Score(score=4)
         assert engine.calls_made == calls

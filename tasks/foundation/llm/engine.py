@@ -2,7 +2,7 @@
 
 `Engine.ask` walks a chain of physical calls: the first, then re-asks after replies that were cut off,
 unreadable or invalid. Each call is looked up in the reply cache first, and its reply is on disk
-before anyone sees it. Retries after a provider's failure happen within one call and only here.
+before anyone sees it. How a call is sent, paced, retried and paid for is the business of `sending`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_exponential_jitter
-
 from tasks.foundation.errors import ConfigError, FailureKind, ModelError, ModelUnavailable
-from tasks.foundation.ids import canonical_json, content_id, seed_of
+from tasks.foundation.ids import content_id
+from tasks.foundation.llm.budget import Budget
 from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.calls import first_call, next_call, request_json
 from tasks.foundation.llm.failures import brief, redact
-from tasks.foundation.llm.limiter import Limiter
+from tasks.foundation.llm.limits import Gates, gates_of_process
 from tasks.foundation.llm.models import unknown_alias
-from tasks.foundation.llm.pricing import Pricing, pricing_of
-from tasks.foundation.llm.providers import provider_for
-from tasks.foundation.llm.reply import BadReply, clean, encodable, read, schema_of
+from tasks.foundation.llm.reply import BadReply, read
 from tasks.foundation.llm.request import (
     Answer,
     CallRecord,
-    Message,
     ModelSpec,
     Outcome,
     Provider,
@@ -39,24 +35,7 @@ from tasks.foundation.llm.request import (
     Trace,
     Usage,
 )
-
-RETRIED_KINDS: tuple[FailureKind, ...] = ("rate_limited", "timeout", "connection", "server")
-"""The failures that are worth another attempt at once; nothing outside this module retries."""
-
-LONGEST_WAIT_SECONDS = 60.0
-LONGEST_RETRY_AFTER_SECONDS = 600.0
-"""A provider that asks for a longer pause has run out of quota: the row fails now and is redone later."""
-
-QUOTED_CHARACTERS = 8000
-"""As much of a bad reply as is shown to the model when it is asked again."""
-
-SEED_BITS = 31
-
-SCHEMA_INSTRUCTION = (
-    "Answer with one JSON object and nothing else. It must be valid against this JSON schema:\n{schema}"
-)
-REASK_INSTRUCTION = "{sentence}\nAnswer again with the complete corrected JSON object and nothing else."
-REASK_TEXT_INSTRUCTION = "{sentence}\nAnswer again."
+from tasks.foundation.llm.sending import Counters, Patience, Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +61,6 @@ class Chain:
 
 
 @dataclass(slots=True)
-class Counters:
-    """What this process did: calls sent (failed ones too), replies found in the cache, tokens bought."""
-
-    calls_made: int = 0
-    cached_replies: int = 0
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(slots=True)
 class _Flight:
     """A physical call under way and how many requests wait for it."""
 
@@ -107,7 +77,9 @@ class Engine:
 
     `run_id` names the stage run that pays: a run killed and resumed under its id books what it had
     already paid. `fresh_salt` makes every sample a new draw instead of a replay. `providers` (by alias
-    or provider kind) replaces the real ones. `on_call` gets each ledger row, also of failures.
+    or provider kind) replaces the real ones. `on_call` gets each ledger row, also of failures. `gates` are
+    the limits of the models (None: those that the whole process shares), `budget` is what may be spent. With
+    `replay_only` a reply that is not in the cache is an error instead of a call.
     """
 
     def __init__(
@@ -117,8 +89,11 @@ class Engine:
         *,
         run_id: str,
         max_reasks: int = 2,
-        retry_attempts: int = 5,
-        retry_base_seconds: float = 0.5,
+        patience: Patience = Patience(),
+        gates: Gates | None = None,
+        budget: Budget | None = None,
+        replay_only: bool = False,
+        batched: bool = False,
         fresh_salt: int | None = None,
         providers: Mapping[str, Provider] | None = None,
         now: Callable[[], datetime] = _utc_now,
@@ -129,15 +104,14 @@ class Engine:
         self._cache = cache
         self._run_id = run_id
         self._max_reasks = max_reasks
-        self._retry_attempts = retry_attempts
-        self._backoff = wait_exponential_jitter(
-            initial=retry_base_seconds, max=LONGEST_WAIT_SECONDS, jitter=retry_base_seconds
-        )
-        self._fresh_salt = fresh_salt
+        self._replay_only = replay_only
+        self.budget = budget or Budget()
+        self._gates = gates
+        self._patience = patience
+        self._batched = batched
         self._given = dict(providers or {})
-        self._providers: dict[tuple[str, str | None, str | None], Provider] = {}
-        self._limiters: dict[tuple[str, str, str | None], Limiter] = {}
-        self._pricings: dict[str, Pricing] = {}
+        self._sender: Sender | None = None
+        self._fresh_salt = fresh_salt
         self._flights: dict[str, _Flight] = {}
         self._now = now
         self._on_call = on_call
@@ -176,9 +150,13 @@ class Engine:
 
     async def close(self) -> None:
         """Closes the providers' clients. The cache belongs to the caller."""
-        for provider in self._providers.values():
-            await provider.close()
-        self._providers.clear()
+        if self._sender is not None:
+            await self._sender.close()
+
+    async def settled(self) -> None:
+        """Waits until every call under way has ended and what it got is on disk; failures are its callers'."""
+        while self._flights:
+            await asyncio.wait([flight.task for flight in self._flights.values()])
 
     async def _walk(self, chain: Chain, request: Request) -> Any:
         """Calls until a reply can be used; raises ModelError when there is none to be had."""
@@ -194,9 +172,12 @@ class Engine:
             try:
                 return read(link.reply.text, request.reply, link.reply.finish_reason).value
             except BadReply as trouble:
-                following = next_call(chain, link.reply, trouble) if reasks < self._max_reasks else None
+                following = None
+                if reasks < self._max_reasks:
+                    following = next_call(chain.call, link.reply, trouble, chain.lengthened)
                 if following is None:
                     raise ModelError(trouble.kind, trouble.sentence) from None
+                chain.lengthened = chain.lengthened or trouble.kind == "truncated"
                 chain.call, chain.key = following, following.key()
                 reasks += 1
 
@@ -208,6 +189,8 @@ class Engine:
             self.counters.cached_replies += 1
             paid = found.run_id == self._run_id and found.request_id == chain.request_id
             return Link(found.reply, paid, 1, found.created_at)
+        if self._replay_only:
+            raise ModelUnavailable(_not_in_cache(request))
         flight = self._flights.get(key)
         if flight is None:
             task = asyncio.create_task(self._buy(key, chain, chain.call, request))
@@ -232,7 +215,7 @@ class Engine:
 
     async def _buy(self, key: str, chain: Chain, call: ProviderCall, request: Request) -> Link:
         """Sends the call, retrying what may pass, and returns once the reply is on disk."""
-        reply, attempts = await self._send(call)
+        reply, attempts = await self._sending().send(call, request.purpose)
         created_at = self._now()
         await self._cache.put(
             Entry(
@@ -247,43 +230,6 @@ class Engine:
             )
         )
         return Link(reply, True, attempts, created_at)
-
-    async def _send(self, call: ProviderCall) -> tuple[RawReply, int]:
-        """The provider's reply and the number of attempts it took; ModelError carries that number too."""
-        provider, limiter = self._provider(call.model), self._limiter(call.model)
-        attempts = 0
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._retry_attempts),
-            wait=self._wait,
-            retry=retry_if_exception(_worth_retrying),
-            reraise=True,
-        )
-        try:
-            async for attempt in retrying:
-                with attempt:
-                    attempts += 1
-                    async with limiter.slot():
-                        reply = await self._call_once(provider, limiter, call)
-        except ModelError as error:
-            error.attempts = attempts
-            raise
-        return reply, attempts
-
-    async def _call_once(self, provider: Provider, limiter: Limiter, call: ProviderCall) -> RawReply:
-        self.counters.calls_made += 1
-        try:
-            reply = await provider.call(call)
-        except ModelError as error:
-            if (seconds := _retry_after(error)) is not None and seconds <= LONGEST_RETRY_AFTER_SECONDS:
-                limiter.pause(seconds)
-            raise
-        self.counters.usage = self.counters.usage + reply.usage
-        return replace(reply, text=encodable(reply.text))
-
-    def _wait(self, state: RetryCallState) -> float:
-        """Seconds until the next attempt: the provider's wish if it is the longer, else the back-off."""
-        error = state.outcome.exception() if state.outcome is not None else None
-        return max(self._backoff(state), _retry_after(error) or 0.0)
 
     def _answered(self, chain: Chain, request: Request, value: Any) -> Outcome:
         record = self._record(chain, request, None)
@@ -327,8 +273,7 @@ class Engine:
 
     def _cost(self, spec: ModelSpec, usages: list[Usage]) -> float | None:
         """Dollars over the given calls; None when the price of any is unknown or nothing was answered."""
-        pricing = self._pricings.setdefault(spec.alias, pricing_of(spec))
-        costs = [pricing(usage) for usage in usages]
+        costs = [self._sending().cost(spec, usage) for usage in usages]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known and len(known) == len(costs) else None
 
@@ -338,84 +283,26 @@ class Engine:
         except KeyError:
             raise ConfigError(unknown_alias(alias, self._models)) from None
 
-    def _provider(self, spec: ModelSpec) -> Provider:
-        given = self._given.get(spec.alias) or self._given.get(spec.provider)
-        if given is not None:
-            return given
-        key = (spec.provider, spec.base_url, spec.api_key_env)
-        if key not in self._providers:
-            self._providers[key] = provider_for(spec)
-        return self._providers[key]
-
-    def _limiter(self, spec: ModelSpec) -> Limiter:
-        key = (spec.provider, spec.name, spec.base_url)
-        if key not in self._limiters:
-            self._limiters[key] = Limiter(spec.max_in_flight)
-        return self._limiters[key]
+    def _sending(self) -> Sender:
+        """Made on first use, within the event loop whose limits it keeps."""
+        if self._sender is None:
+            self._sender = Sender(
+                gates=self._gates or gates_of_process(),
+                budget=self.budget,
+                patience=self._patience,
+                counters=self.counters,
+                given=self._given,
+                batched=self._batched,
+            )
+        return self._sender
 
 
-def first_call(spec: ModelSpec, request: Request, fresh_salt: int | None) -> ProviderCall:
-    """The physical call that a request starts with; the reply's schema goes to the API or the prompt."""
-    schema = schema_of(request.reply) if request.reply is not None else None
-    messages = tuple(Message(part.role, encodable(part.content)) for part in request.messages)
-    if schema is not None and spec.structured != "json_schema":
-        messages = _with_appended(messages, SCHEMA_INSTRUCTION.format(schema=canonical_json(schema)))
-    sample, seed = request.sample, request.seed
-    if fresh_salt is not None:
-        sample = seed_of("fresh", fresh_salt, sample)
-        seed = None if seed is None else seed_of("fresh", fresh_salt, seed)
-    return ProviderCall(
-        model=spec,
-        messages=messages,
-        schema=schema,
-        schema_name=request.reply.__name__ if request.reply is not None else "",
-        temperature=request.temperature,
-        max_tokens=request.max_tokens,
-        seed=seed % 2**SEED_BITS if seed is not None and spec.supports_seed else None,
-        sample=sample,
+def _not_in_cache(request: Request) -> str:
+    return (
+        f"llm.replay_only is true and the reply to {request.purpose!r} of row {request.row_key!r} (stage "
+        f"{request.stage}) is not in the cache: expected every reply there, as after `colloquy cache import`. Import "
+        "the cache of the build that is replayed, or set llm.replay_only=false to buy what is missing."
     )
-
-
-def next_call(chain: Chain, reply: RawReply, trouble: BadReply) -> ProviderCall | None:
-    """The re-ask after a bad reply, or None when a longer budget has been tried and did not help.
-
-    Cut off: the same messages with twice the tokens, once. Otherwise the reply and what was wrong with
-    it are shown; an empty reply cannot be shown (some chat templates refuse it), only complained of.
-    """
-    call = chain.call
-    if trouble.kind == "truncated":
-        if chain.lengthened:
-            return None
-        chain.lengthened = True
-        return replace(call, max_tokens=call.max_tokens * 2)
-    instruction = REASK_TEXT_INSTRUCTION if call.schema is None else REASK_INSTRUCTION
-    complaint = instruction.format(sentence=trouble.sentence)
-    shown = clean(reply.text)[:QUOTED_CHARACTERS]
-    if not shown:
-        return replace(call, messages=_with_appended(call.messages, complaint))
-    return replace(call, messages=(*call.messages, Message("assistant", shown), Message("user", complaint)))
-
-
-def request_json(call: ProviderCall) -> str:
-    """What the cache keeps of a call for people to read: the model, the messages and the parameters."""
-    return canonical_json(
-        {
-            "model": call.model.identity(),
-            "messages": [{"role": part.role, "content": part.content} for part in call.messages],
-            "schema": call.schema,
-            "temperature": call.temperature,
-            "max_tokens": call.max_tokens,
-            "seed": call.seed,
-            "sample": call.sample,
-        }
-    )
-
-
-def _with_appended(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
-    """`text` at the end of the last user message (as a message of its own where the last is another's)."""
-    if messages and messages[-1].role == "user":
-        return (*messages[:-1], Message("user", f"{messages[-1].content}\n\n{text}"))
-    return (*messages, Message("user", text))
 
 
 def _raise_if_withheld(reply: RawReply) -> None:
@@ -423,17 +310,6 @@ def _raise_if_withheld(reply: RawReply) -> None:
         raise ModelError("content_filter", "The provider's content filter withheld the reply.")
     if reply.finish_reason == "refusal":
         raise ModelError("refused", f"The model refused: {brief(reply.text)}")
-
-
-def _worth_retrying(error: BaseException) -> bool:
-    if not isinstance(error, ModelError) or error.kind not in RETRIED_KINDS:
-        return False
-    return (_retry_after(error) or 0.0) <= LONGEST_RETRY_AFTER_SECONDS
-
-
-def _retry_after(error: BaseException | None) -> float | None:
-    seconds = getattr(error, "retry_after_seconds", None)
-    return None if seconds is None else max(0.0, float(seconds))
 
 
 def _attempts(chain: Chain) -> int:

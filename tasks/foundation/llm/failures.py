@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 
 from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
+from tasks.foundation.llm.quota import Quota
 
 MESSAGE_CHARACTERS = 600
 """A vendor's error body can repeat the whole prompt; this much of it explains the failure."""
@@ -30,7 +31,8 @@ _KEY_SHAPES = re.compile(
 
 
 class ProviderFailure(ModelError):
-    """One physical call failed. `retry_after_seconds`: what the provider asked us to wait, if it did."""
+    """One physical call failed. `retry_after_seconds`: what the provider asked us to wait, if it did; `quota`: what
+    the response's headers said of the account's limits."""
 
     def __init__(
         self,
@@ -39,9 +41,11 @@ class ProviderFailure(ModelError):
         *,
         attempts: int = 1,
         retry_after_seconds: float | None = None,
+        quota: Quota | None = None,
     ) -> None:
         super().__init__(kind, message, attempts=attempts)
         self.retry_after_seconds = retry_after_seconds
+        self.quota = quota
 
 
 def redact(text: str, secrets: Iterable[str | None] = ()) -> str:

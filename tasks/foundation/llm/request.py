@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from tasks.foundation.errors import FailureKind, ModelError
 from tasks.foundation.ids import digest
+from tasks.foundation.llm.quota import Quota
 
 KEY_VERSION = 1
 """Raised when the meaning of a cached reply changes; old entries then stop matching."""
@@ -164,6 +165,8 @@ class RawReply:
     model_reported: str | None = None
     seed_sent: int | None = None
     latency_seconds: float = 0.0
+    quota: Quota | None = field(default=None, compare=False)
+    """What the response's headers said of the account's limits; not kept in the cache."""
 
 
 class Provider(Protocol):

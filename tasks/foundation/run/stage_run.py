@@ -21,6 +21,7 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.request import CallRecord
+from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.committing import check_keys, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
@@ -243,8 +244,10 @@ class StageRun:
                 self.workspace.cache,
                 run_id=f"{self.build}/{self.name}/{self.inputs.fingerprint}/r{self.revision}",
                 max_reasks=settings.llm.max_reasks,
-                retry_attempts=settings.llm.retry_attempts,
-                retry_base_seconds=settings.llm.retry_base_seconds,
+                patience=Patience(
+                    settings.llm.retry_attempts, settings.llm.retry_base_seconds, settings.llm.outage_seconds
+                ),
+                replay_only=settings.llm.replay_only,
                 fresh_salt=seed_of(self.build) if settings.run.fresh else None,
                 on_call=self._on_call,
             )

@@ -53,7 +53,9 @@ class Loan:
             await self._lender.borrow(self._name, self._per_minute, self._block)
             self._in_hand += self._block
         except Exception as error:  # noqa: BLE001 - whatever the store's trouble: the own pace still holds
-            log.warning("shared limit %s cannot be asked (%s); this process keeps to the limit alone", self._name, error)
+            log.warning(
+                "shared limit %s cannot be asked (%s); this process keeps to the limit alone", self._name, error
+            )
             self._alone = True
         finally:
             self._borrowing = None

@@ -23,6 +23,7 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.pricing import OPENAI_URL
+from tasks.foundation.llm.quota import quota_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply, Usage
 
 _FINISH = {
@@ -69,7 +70,12 @@ class OpenAIProvider:
                 )
                 body = response.text
         reply = self.read(body)
-        return replace(reply, seed_sent=call.seed, latency_seconds=time.monotonic() - started)
+        return replace(
+            reply,
+            seed_sent=call.seed,
+            latency_seconds=time.monotonic() - started,
+            quota=quota_of(response.headers, time.time()),
+        )
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -127,12 +133,16 @@ class OpenAIProvider:
 
     def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
         detail = f"{error.code or ''} {error.type or ''} {error.message}"
-        return failure_of(
+        headers = error.response.headers
+        failure = failure_of(
             error.status_code,
             detail.strip(),
-            retry_after_seconds=retry_after_of(error.response.headers),
+            retry_after_seconds=retry_after_of(headers),
             secrets=[self._key],
         )
+        if isinstance(failure, ProviderFailure):
+            failure.quota = quota_of(headers, time.time())
+        return failure
 
     def failure(self, error: Any, status: int | None = None) -> ProviderFailure | ModelUnavailable:
         """The exception for an error in a body. Without a `status` (it came with HTTP 200) its numeric code

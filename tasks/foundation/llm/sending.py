@@ -1,0 +1,210 @@
+"""From one physical call to the provider's reply: through the gate and within the budget, retried where it may help.
+
+Nothing outside this module retries. A refusal for lack of quota is a matter of the gate, which pauses for
+everybody; it counts against a call's attempts only after several. Other passing failures (time-outs, broken
+connections, server errors) are tried again after a pause that doubles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tasks.foundation.errors import FailureKind, ModelError
+from tasks.foundation.llm.budget import Budget, Spent, spent_of
+from tasks.foundation.llm.limits import Gate, Gates, Permit, Result
+from tasks.foundation.llm.pricing import Pricing, pricing_of
+from tasks.foundation.llm.providers import provider_for
+from tasks.foundation.llm.reply import encodable
+from tasks.foundation.llm.request import ModelSpec, Provider, ProviderCall, RawReply, Usage
+
+RETRIED_KINDS: tuple[FailureKind, ...] = ("rate_limited", "timeout", "connection", "server")
+"""The failures that are worth another attempt."""
+
+REFUSALS_PER_ATTEMPT = 4
+"""A call is refused for lack of quota so many times for each of its attempts before it fails."""
+
+LONGEST_BACKOFF_SECONDS = 60.0
+LONGEST_RETRY_AFTER_SECONDS = 600.0
+"""A provider that asks for a longer pause has run out of quota: the row fails now and is redone later."""
+
+BYTES_PER_TOKEN = 3.5
+"""Of UTF-8: English has about four characters a token, a Chinese character takes three bytes and about one token."""
+FRAMING_TOKENS = 8
+"""What a chat template adds to each message."""
+
+NOTHING = Spent()
+
+
+@dataclass(slots=True)
+class Counters:
+    """What this process did: calls sent (failed ones too), replies found in the cache, tokens bought."""
+
+    calls_made: int = 0
+    cached_replies: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on: attempts of one call, the first pause between them, an outage that stops everything."""
+
+    attempts: int = 5
+    base_seconds: float = 0.5
+    outage_seconds: float = 120.0
+
+
+class Sender:
+    """Sends calls for one engine. `given` replaces real providers, by alias or provider kind. Calls that travel in
+    `batched` jobs pass no gate: a provider limits its jobs in other ways."""
+
+    def __init__(
+        self,
+        *,
+        gates: Gates,
+        budget: Budget,
+        patience: Patience,
+        counters: Counters,
+        given: Mapping[str, Provider] | None = None,
+        batched: bool = False,
+    ) -> None:
+        self._gates = gates
+        self._budget = budget
+        self._patience = patience
+        self._counters = counters
+        self._given = dict(given or {})
+        self._batched = batched
+        self._providers: dict[tuple[str, str | None, str | None], Provider] = {}
+        self._at_gate: dict[str, Gate] = {}
+        self._pricings: dict[str, Pricing] = {}
+        self._usual_completion: dict[str, float] = {}
+
+    async def send(self, call: ProviderCall, role: str) -> tuple[RawReply, int]:
+        """The reply and how many attempts it took. ModelError carries that number too."""
+        provider, gate = self.provider(call.model), self._gate(call.model)
+        attempts = tries = refusals = 0
+        while True:
+            attempts += 1
+            try:
+                return await self._once(provider, gate, call, role), attempts
+            except ModelError as error:
+                refused = error.kind == "rate_limited"
+                refusals, tries = refusals + refused, tries + (not refused)
+                if error.kind == "budget" or not self._worth_another(error, tries, refusals):
+                    error.attempts = attempts - (error.kind == "budget")
+                    raise
+            if tries and not refused:
+                await asyncio.sleep(self._backoff(tries))
+
+    def cost(self, spec: ModelSpec, usage: Usage) -> float | None:
+        """US dollars of one call; None: unknown."""
+        if spec.alias not in self._pricings:
+            self._pricings[spec.alias] = pricing_of(spec, batched=self._batched)
+        return self._pricings[spec.alias](usage)
+
+    def provider(self, spec: ModelSpec) -> Provider:
+        """The client for a model, made on first use."""
+        given = self._given.get(spec.alias) or self._given.get(spec.provider)
+        if given is not None:
+            return given
+        key = (spec.provider, spec.base_url, spec.api_key_env)
+        if key not in self._providers:
+            self._providers[key] = provider_for(spec)
+        return self._providers[key]
+
+    async def close(self) -> None:
+        """Closes the clients made here."""
+        for provider in self._providers.values():
+            await provider.close()
+        self._providers.clear()
+
+    async def _once(self, provider: Provider, gate: Gate, call: ProviderCall, role: str) -> RawReply:
+        """One attempt: leave to spend, leave to send, and both told what came of it."""
+        reserved = await self._budget.reserve(self._worst(call)) if self._budget.limited else NOTHING
+        taken = NOTHING
+        try:
+            if self._batched:
+                taken = Spent(calls=1)
+                reply = await self._counted(provider, call)
+            else:
+                permit = await gate.enter(role, self._expected(call) if gate.counts_tokens else 0.0)
+                taken = Spent(calls=1)
+                reply = await self._through(provider, gate, call, permit)
+            if self._budget.limited:
+                taken = spent_of(reply.usage, self.cost(call.model, reply.usage))
+            return reply
+        finally:
+            if self._budget.limited:
+                self._budget.book(reserved, taken)
+
+    async def _through(self, provider: Provider, gate: Gate, call: ProviderCall, permit: Permit) -> RawReply:
+        try:
+            reply = await self._counted(provider, call)
+        except ModelError as error:
+            seconds = _retry_after(error)
+            if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
+                seconds = None
+            quota = getattr(error, "quota", None)
+            gate.leave(permit, Result(error.kind, retry_after_seconds=seconds, quota=quota))
+            raise
+        except BaseException:
+            gate.abandon(permit)
+            raise
+        usage = reply.usage
+        tokens = None
+        if gate.counts_tokens and usage.prompt_tokens is not None and usage.completion_tokens is not None:
+            tokens = float(usage.prompt_tokens + usage.completion_tokens)
+            usual = self._usual_completion.get(call.model.alias, float(usage.completion_tokens))
+            self._usual_completion[call.model.alias] = 0.9 * usual + 0.1 * usage.completion_tokens
+        gate.leave(permit, Result(tokens=tokens, quota=reply.quota))
+        return reply
+
+    async def _counted(self, provider: Provider, call: ProviderCall) -> RawReply:
+        self._counters.calls_made += 1
+        reply = await provider.call(call)
+        self._counters.usage = self._counters.usage + reply.usage
+        text = encodable(reply.text)
+        return reply if text is reply.text else replace(reply, text=text)
+
+    def _worth_another(self, error: ModelError, tries: int, refusals: int) -> bool:
+        if error.kind not in RETRIED_KINDS or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
+            return False
+        attempts = self._patience.attempts
+        return attempts > 1 and tries < attempts and refusals < REFUSALS_PER_ATTEMPT * attempts
+
+    def _backoff(self, tries: int) -> float:
+        base = self._patience.base_seconds
+        return min(LONGEST_BACKOFF_SECONDS, base * 2 ** (tries - 1)) + random.uniform(0, base)
+
+    def _gate(self, spec: ModelSpec) -> Gate:
+        gate = self._at_gate.get(spec.alias)
+        if gate is None:
+            patience = self._patience
+            gate = self._at_gate[spec.alias] = self._gates.of(
+                spec, base_pause_seconds=patience.base_seconds, outage_seconds=patience.outage_seconds
+            )
+        return gate
+
+    def _expected(self, call: ProviderCall) -> float:
+        """Tokens that a call will probably take: its prompt, and a completion as long as this model's usually are."""
+        usual = self._usual_completion.get(call.model.alias, float(call.max_tokens))
+        return prompt_tokens(call) + min(usual, call.max_tokens)
+
+    def _worst(self, call: ProviderCall) -> Spent:
+        prompt = prompt_tokens(call)
+        usage = Usage(prompt, 0, call.max_tokens, 0)
+        return Spent(1, prompt + call.max_tokens, self.cost(call.model, usage) or 0.0)
+
+
+def prompt_tokens(call: ProviderCall) -> int:
+    """About how many tokens the messages and the schema of a call are, rather too many than too few."""
+    size = sum(len(part.content.encode("utf-8", "replace")) for part in call.messages)
+    schema = len(str(call.schema)) if call.schema is not None else 0
+    return int((size + schema) / BYTES_PER_TOKEN) + FRAMING_TOKENS * len(call.messages)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    seconds = getattr(error, "retry_after_seconds", None)
+    return None if seconds is None else max(0.0, float(seconds))
