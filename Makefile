@@ -8,7 +8,7 @@ BUILD ?= demo
 .PHONY: help setup models demo test check format bench bench-peers serve clean
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Colloquy needs Python 3.11 or newer; set PYTHON=")'
@@ -46,7 +46,7 @@ bench: $(READY)  ## speed, as ratios (not part of the tests)
 	$(BIN)/python -m pytest tests/benchmarks -s -q -o python_files='bench_*.py'
 
 bench-peers: $(READY)  ## install the libraries that bench compares with (3 GB, in the user's cache)
-	$(BIN)/python -m tests.benchmarks.peers.install
+	$(BIN)/python -m tests.benchmarks.peers --install
 
 serve: models  ## Prefect server, UI, deployments and worker
 	$(BIN)/colloquy serve

@@ -1,8 +1,6 @@
-"""Installs the peers, each into a virtual environment of its own, and leaves alone what is installed already.
+"""The peers, each in a virtual environment of its own: in the project's they would change what it runs on.
 
-    python -m tests.benchmarks.peers.install [peer …]
-
-They stay apart from the project's environment, which they would change: about 3 GB in all, no torch.
+About 3 GB in all, no torch.
 """
 
 from __future__ import annotations
@@ -51,14 +49,3 @@ def _marker(peer: str) -> Path:
 
 def _wanted(peer: str) -> str:
     return "\n".join(PEERS[peer]) + "\n"
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:] or PEERS:
-        if name not in PEERS:
-            sys.exit(f"Expected one of {', '.join(PEERS)}, found {name!r}.")
-        if installed(name):
-            print(f"{name}: installed in {FOLDER / name}")
-        else:
-            print(f"{name}: installing {' '.join(PEERS[name])} into {FOLDER / name}", flush=True)
-            install(name)
