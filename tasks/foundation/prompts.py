@@ -67,7 +67,7 @@ class Prompt(Generic[I, R]):
         tags = _tags(file)
         values = {name: _defused(getattr(inputs, name), tags) for name in type(inputs).model_fields}
         try:
-            system, user = (_ENVIRONMENT.from_string(text).render(values).strip() for text in (file.system, file.user))
+            system, user = (_compiled(text).render(values).strip() for text in (file.system, file.user))
         except jinja2.TemplateError as error:
             raise PromptError(f"prompt {self._path(language)} cannot be rendered: {error}") from None
         return (Message("system", system), Message("user", user))
@@ -107,6 +107,12 @@ def _read(path: Path) -> _PromptFile:
         return _PromptFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise PromptError(f"prompt {path}: expected description, system and user: {error}") from None
+
+
+@cache
+def _compiled(text: str) -> jinja2.Template:
+    """The template of a text; compiling takes far longer than rendering."""
+    return _ENVIRONMENT.from_string(text)
 
 
 def _variables(file: _PromptFile, path: Path) -> set[str]:
