@@ -31,7 +31,7 @@ _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"} | {sign
 
 _COMMENT = r"//[^\n]{0,500}+(?:\n|\Z)|\#[^\n]{0,500}+(?:\n|\Z)|/\*(?:[^*]|\*(?!/)){0,500}+\*/"
 _GAP_PATTERN = rf"(?:[\s{INVISIBLE}]++|{_COMMENT})*+"
-_QUOTED_KEY = "(?:" + "|".join(rf"{quote}[^{close}\n]{{1,80}}+{close}" for quote, close in _CLOSING.items()) + ")"
+_QUOTED_KEY = "(?:" + "|".join(rf"{quote}[^{close}\n]{{1,120}}+{close}" for quote, close in _CLOSING.items()) + ")"
 _KEY_AHEAD = rf"(?:{_QUOTED_KEY}|[\w-]{{1,80}}+){_GAP_PATTERN}[:：]"
 _COMMAS = rf"[,，،](?:{_GAP_PATTERN}[,，،])*+"
 
@@ -43,7 +43,7 @@ _AFTER_FIELD = re.compile(
 _AFTER_ITEM = re.compile(rf"{_GAP_PATTERN}(?:{_COMMAS}{_GAP_PATTERN}|(?=\]))")
 _TWO_QUOTES = re.compile(rf"[\s{INVISIBLE}]*+[{''.join(_CLOSING)}]")
 _BARE_KEY = re.compile(r"[\w-]{1,80}+")
-_BARE = re.compile(r"(?:(?!//|/\*)[^\s,，،:：{}\[\]\"'“”‘’「」＂])++")
+_BARE = re.compile(rf"(?:(?!//|/\*)[^\s{INVISIBLE},，،:：{{}}\[\]\"'“”‘’「」＂])++")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(\.\d++)?(?:[eE][-+]?\d++)?", re.ASCII)
 _LITERALS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _NO_NUMBERS = {"nan", "inf", "infinity"}
@@ -157,7 +157,8 @@ def _unescaped(raw: str) -> str:
     """`raw` with JSON's escapes resolved; a backslash before anything else is an ordinary character."""
     if "\\" not in raw:
         return raw
-    return _ESCAPE.sub(lambda found: _character(found.group(1), found.group(2)), raw)
+    text = _ESCAPE.sub(lambda found: _character(found.group(1), found.group(2)), raw)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # joins pairs
 
 
 def _character(code: str | None, sign: str) -> str:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.foundation.llm.mend import INVISIBLE
+from tasks.foundation.llm.mend import INVISIBLE, mended_at
 
 EDGES = " \t\r\n\u200b\u200e\u200f\u2060\ufeff\u00ad"
 """White space and marks without width, of no use at the ends of a text."""
@@ -36,15 +36,11 @@ _TAG_OR_OBJECT = re.compile(rf"{_TAG_PATTERN}|{_OBJECT_PATTERN}")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A JSON object as found in the text, from `start` on. `closed` False: the text ends inside it.
-
-    `in_string`: the text ends within a string of it, or one of its quotes was not escaped.
-    """
+    """A JSON object as found in the text, from `start` on. `closed` False: the text ends inside it."""
 
     source: str
     start: int
     closed: bool
-    in_string: bool = False
 
     @property
     def end(self) -> int:
@@ -56,14 +52,14 @@ def find_objects(text: str) -> Iterator[Candidate]:
 
     An object nested in a broken one is never offered as if it were the reply.
     """
+    ends = _Ends(text)
     position = 0
     while begun := _OBJECT.search(text, position):
         start = begun.start()
-        end, in_string = _end_of_object(text, start)
+        end = ends.of(start)
+        yield Candidate(text[start:end], start, closed=end is not None)
         if end is None:
-            yield Candidate(text[start:], start, closed=False, in_string=in_string)
             return
-        yield Candidate(text[start:end], start, closed=True)
         position = end
 
 
@@ -75,13 +71,13 @@ def without_reasoning(text: str) -> str:
     """
     if not any(sign in text for sign in _SIGNS) or not _TAG.search(text):
         return text
+    ends = _Ends(text)
     kept: list[str] = []
     begun = position = 0
     nested = True
     while found := _TAG_OR_OBJECT.search(text, position):
         if found.group().startswith("{"):
-            object_end, _ = _end_of_object(text, found.start())
-            if object_end is None:
+            if (object_end := ends.of(found.start())) is None:
                 break
             position = object_end
         elif _ends(found.group()):
@@ -120,8 +116,30 @@ def _ends(tag: str) -> bool:
     return tag[1] == "/" or "final" in tag
 
 
-def _end_of_object(text: str, start: int) -> tuple[int | None, bool]:
-    """Index after the brace that closes `text[start]`, or None and whether a string is open."""
+class _Ends:
+    """Where the objects of a text end.
+
+    Their braces say so unless a quote that was not escaped hides some of them; from there on the objects
+    are read instead, so that no part of a text is searched for braces again and again.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._by_braces = True
+
+    def of(self, start: int) -> int | None:
+        """Index after the brace that closes `text[start]`, or None."""
+        if self._by_braces and (end := _closing_brace(self._text, start)) is not None:
+            return end
+        self._by_braces = False
+        try:
+            return mended_at(self._text, start)[1]
+        except ValueError:
+            return None
+
+
+def _closing_brace(text: str, start: int) -> int | None:
+    """Index after the brace that closes `text[start]`, braces within strings not counted, or None."""
     depth = 0
     for token in _BRACE_OR_STRING.finditer(text, start):
         match token.group():
@@ -130,7 +148,7 @@ def _end_of_object(text: str, start: int) -> tuple[int | None, bool]:
             case "}":
                 depth -= 1
                 if depth == 0:
-                    return token.end(), False
+                    return token.end()
             case '"':
-                return None, True
-    return None, False
+                return None
+    return None

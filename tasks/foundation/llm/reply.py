@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from tasks.foundation.llm.mend import INVISIBLE, mended, mended_at
+from tasks.foundation.llm.mend import INVISIBLE, mended
 from tasks.foundation.llm.objects import EDGES, Candidate, find_objects, without_reasoning
 from tasks.foundation.llm.schema import schema_of
 
@@ -42,6 +42,8 @@ __all__ = [
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
+
+CUT_OFF = "Your reply was cut off before the JSON object was complete."
 
 OBJECTS_TRIED = 32
 """The last objects of a reply that may be its answer; nothing that long before its end is one."""
@@ -83,7 +85,7 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
     if not candidates and (inner := _unquoted(visible)):
         visible, candidates = inner, _candidates(inner)
     if cut_off and not _is_whole(visible, candidates):
-        raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
+        raise BadReply("truncated", CUT_OFF)
     if not candidates:
         what = "empty" if not visible else "without a JSON object"
         raise BadReply("unreadable", f"Your reply was {what}.")
@@ -91,6 +93,10 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
         return _last_valid(visible, candidates, model)
     except RecursionError:
         raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
+    except BadReply as trouble:
+        if cut_off and trouble.kind == "unreadable":
+            raise BadReply("truncated", CUT_OFF) from None
+        raise
 
 
 def clean(text: str) -> str:
@@ -143,8 +149,8 @@ def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
 def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> Reading:
     """The last candidate that validates, as it is or once its syntax is mended.
 
-    A last object that does not end makes the reply unreadable: what came before it was not the last word.
-    Raises BadReply with the trouble of the last candidate that could be parsed, else of the last.
+    One that cannot be read makes the reply unreadable: what came before it was not the last word. Raises
+    BadReply with the trouble of the last candidate that could be read, else of the last.
     """
     troubles: list[BadReply] = []
     next_start = len(text)
@@ -154,8 +160,8 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
             return Reading(_validated(value, model), repaired)
         except BadReply as trouble:
             troubles.append(trouble)
-        if not candidate.closed:
-            break
+            if trouble.kind == "unreadable":
+                break
         next_start = candidate.start
     raise next((worst for worst in troubles if worst.kind == "invalid"), troubles[0])
 
@@ -165,26 +171,18 @@ def _parsed(candidate: Candidate, after: str) -> tuple[Any, bool]:
 
     A brace in `after` that closes nothing may belong to an object that was mended: then it is no answer.
     """
-    if candidate.closed:
-        try:
-            return _parse(candidate.source), False
-        except ValueError as error:
-            trouble = BadReply("unreadable", f"The JSON in your reply cannot be parsed: {error}.")
-    else:
-        trouble = BadReply("unreadable", "Your reply ended before the JSON object was complete.")
-    if not candidate.closed and not candidate.in_string:
-        raise trouble
+    if not candidate.closed:
+        raise BadReply("unreadable", "Your reply ended before the JSON object was complete.")
     try:
-        if candidate.closed:
-            value = mended(candidate.source, _no_duplicates)
-        else:
-            value, end = mended_at(candidate.source, 0, _no_duplicates)
-            after = candidate.source[end:]
-    except ValueError:
-        raise trouble from None
+        return _parse(candidate.source), False
+    except ValueError as error:
+        trouble = BadReply("unreadable", f"The JSON in your reply cannot be parsed: {error}.")
     if after.count("}") > after.count("{"):
         raise trouble
-    return value, True
+    try:
+        return mended(candidate.source, _no_duplicates), True
+    except ValueError:
+        raise trouble from None
 
 
 def _parse(source: str) -> Any:
@@ -247,7 +245,8 @@ def _same_to_the_eye(value: Any, error: ValidationError) -> Any | None:
     """
     changed = False
     for problem in error.errors(include_url=False, include_context=False):
-        found, seen = problem["input"], None
+        found = problem["input"]
+        seen: int | str | None = None
         if problem["type"] == "int_type" and isinstance(found, float) and found.is_integer():
             seen = int(found)
         elif problem["type"] == "literal_error" and isinstance(found, str):
