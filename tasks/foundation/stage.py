@@ -36,6 +36,9 @@ class Stored(Protocol):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows in the order they were written, some thousands at once; of some columns only, if named."""
 
+    def column(self, name: str) -> Sequence[Any]:
+        """The values of one column by position, read as they are asked for."""
+
     def __len__(self) -> int: ...
 
 

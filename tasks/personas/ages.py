@@ -11,6 +11,8 @@ OLDEST = 120
 AGE_BUCKETS = ((0, "under 18"), (18, "18–24"), (25, "25–34"), (35, "35–44"), (45, "45–54"), (55, "55–64"), (65, "65+"))
 """Lowest age of each bucket; the upper bound is the next one's lowest."""
 
+_BUCKETS = tuple([name for lowest, name in AGE_BUCKETS if lowest <= age][-1] for age in range(OLDEST + 1))
+_NUMBER = re.compile(r"[\s\d.+-]*")
 _YEARS = re.compile(r"(\d{1,3})(?:\.0+)?(?:\s*(?:years?(?: old)?|岁))?", re.IGNORECASE)
 
 
@@ -23,12 +25,19 @@ def parse_age(value: Any) -> int | None:
         return None
     match = _YEARS.fullmatch(str(value).strip()) if isinstance(value, str | int | float) else None
     if match is None or isinstance(value, bool) or int(match[1]) > OLDEST:
-        raise BadRow(f"expected an age of 0 to {OLDEST} whole years, found {value!r}")
+        raise BadRow(f"expected an age of 0 to {OLDEST} whole years, found {str(value)[:40]!r}")
     return int(match[1])
+
+
+def age_told(value: Any) -> int | None:
+    """As `parse_age`, where a model wrote the age: None, too, for one in words ("mid-30s", "early forties").
+
+    A number that is no age is a BadRow all the same.
+    """
+    in_words = isinstance(value, str) and not _NUMBER.fullmatch(value) and not _YEARS.fullmatch(value.strip())
+    return None if in_words else parse_age(value)
 
 
 def age_bucket(age: int | None) -> str | None:
     """The bucket of an age; None for no age."""
-    if age is None:
-        return None
-    return [name for lowest, name in AGE_BUCKETS if lowest <= age][-1]
+    return None if age is None else _BUCKETS[age]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import yaml
@@ -69,6 +70,30 @@ def occupation_mapping(path: Path = OCCUPATIONS) -> OccupationMapping:
         raise ConfigError(f"occupation mapping {path}: {twice} are listed more than once")
     rules = tuple((_pattern(rule.words), rule.group) for rule in file.rules)
     return OccupationMapping(frozenset(file.groups), dict(pairs), rules)
+
+
+@lru_cache(maxsize=10_000)
+def occupation_group(occupation: str | None) -> str | None:
+    """The group of an occupation by the mapping file; `other` when none fits, None for none given."""
+    return occupation_mapping().group_of(occupation)
+
+
+def coverage(groups: Mapping[str | None, int], others: Mapping[str, int], most: int = 5) -> str:
+    """How many candidates have a group, as a line for the log; `others` are the occupations that fit none.
+
+    >>> coverage({"sales": 6, "other": 2, None: 2}, {"lighthouse_keeper": 2})
+    "occupations: 6 of 8 fall into a group of configs/occupations.yaml (75.0 %), 2 into none ('other', most often
+    lighthouse_keeper: 2); 2 candidates have none"
+    """
+    told = sum(count for group, count in groups.items() if group is not None)
+    other = groups.get(OTHER, 0)
+    share = f" ({100 * (told - other) / told:.1f} %)" if told else ""
+    commonest = sorted(others, key=lambda occupation: (-others[occupation], occupation))[:most]
+    shown = ", most often " + ", ".join(f"{name[:60]}: {others[name]}" for name in commonest) if commonest else ""
+    return (
+        f"occupations: {told - other} of {told} fall into a group of configs/{OCCUPATIONS.name}{share}, "
+        f"{other} into none ('other'{shown}); {groups.get(None, 0)} candidates have none"
+    )
 
 
 def _slug(occupation: str) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.personas.reading import text_of
+from tasks.personas.texts import text_of
 from tasks.personas.verbalise import words
 
 SPEAKING_STYLE = ("speaking_style", "speaking_style_with_chatbot", "speaking_style_to_chatbot")
-RACE = ("race_ethnicity", "race", "ethnicity")
-HOBBIES = ("hobbies", "hobbies_interests", "hobbies_and_interests", "interests")
-OCCUPATION = ("occupation", "career", "work", "job", "profession")
+RACE = ("race_ethnicity", "race", "ethnicity", "ethnic_background")
+HOBBIES = ("hobbies", "hobbies_interests", "hobbies_and_interests", "interests", "leisure_activities")
+OCCUPATION = ("occupation", "career", "work", "job", "profession", "employment")
 OCCUPATION_TITLE = ("job_title", "title", "current_position", "current_role", "position", "role", "occupation", "rank")
 EDUCATION = ("education", "education_level", "highest_degree", "degree")
 DEGREE = ("highest_degree", "degree", "level", "education_level", "graduate_degree", "undergraduate_degree")
-SEX = ("gender", "sex")
+SEX = ("gender", "sex", "gender_identity")
+AGE = ("age", "age_years")
+MARRIAGE = ("marital_status", "relationship_status")
 LOCATION = ("location", "current_location", "residence", "current_residence", "home")
 DEPTH = 2
 """Levels of nested objects that are searched for a key."""

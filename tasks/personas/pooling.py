@@ -1,131 +1,135 @@
-"""From the personas of one source to its pool: embedded, deduplicated, sampled by stratum."""
+"""From the candidates of one source to its pool: embedded, deduplicated, sampled by stratum.
+
+Candidates lie on disk. What is held of a million of them are ids, strata, hashes of the texts and the vectors;
+a text is read again where it is needed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.encoder import Encoder
-from tasks.foundation.settings import PersonaSource, PersonasSection
-from tasks.foundation.tables.personas import Duplicate, PersonaCandidate, PersonaPoolRow
-from tasks.personas.ages import age_bucket
+from tasks.foundation.encoder import DIMENSIONS, Encoder
+from tasks.foundation.settings import PersonasSection
+from tasks.foundation.stage import Stored, TableWriter
+from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.personas import Duplicate, PersonaPoolRow
+from tasks.personas.candidates import STRATUM_COLUMNS, strata_of
 from tasks.personas.dedupe import Deduplicated, deduplicate
-from tasks.personas.reading import Persona, Reading
-from tasks.personas.stratify import draw, stratum_of
+from tasks.personas.gather import Gathered
+from tasks.personas.stratify import draw
+
+DUPLICATES_AT_ONCE = 4096
+
+
+@dataclass
+class Candidates:
+    """The candidates of one source as far as they are held; position i is row `start` + i of the table."""
+
+    vectors: np.ndarray
+    ids: list[str] = field(default_factory=list)
+    strata: list[str] = field(default_factory=list)
+    text_hashes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What one source ends as."""
+    """What one source ends as; `inspirations` are the drawn personas' ids and descriptions in rank order."""
 
-    candidates: list[PersonaCandidate]
-    duplicates: list[Duplicate]
     drawn: list[PersonaPoolRow]
+    inspirations: list[tuple[str, str]]
     accounting: Accounting
 
 
-def make_pool(reading: Reading, source: PersonaSource, section: PersonasSection, encoder: Encoder, seed: int) -> Pool:
-    """Candidates of the reading, those dropped as duplicates, and the drawn pool in rank order."""
-    candidates = as_candidates(reading, source, encoder)
-    texts = [candidate.description for candidate in candidates]
+def make_pool(
+    here: Gathered, stored: Stored, duplicates: TableWriter, section: PersonasSection, encoder: Encoder, seed: int
+) -> Pool:
+    """The drawn pool in rank order; what is dropped on the way goes to `duplicates`."""
+    candidates = load(here, stored, encoder)
+    texts = stored.column("description")
     result = deduplicate(
-        [candidate.persona_id for candidate in candidates],
-        texts,
-        encoder.encode(texts),
-        lambda position: encoder.encode_alone(texts[position]),
+        candidates.ids,
+        candidates.text_hashes,  # texts are only compared
+        candidates.vectors,
+        lambda position: encoder.encode_alone(texts[here.start + position]),
         threshold=section.dedup.threshold,
         seed=seed,
     )
-    kept = [candidates[position] for position in result.kept]
-    drawn = draw_pool(kept, source, section.pool_size, seed)
-    return Pool(
-        candidates,
-        [*reading.repeats, *dropped_rows(result, candidates)],
-        drawn,
-        _accounting(reading, n_dropped=len(result.dropped), n_kept=len(kept), n_drawn=len(drawn)),
-    )
+    for rows in dropped_rows(result, candidates.ids):
+        duplicates.write(TABLES["duplicates"].arrow(rows))
+    positions, drawn = draw_pool(result.kept, candidates, here.source.pool, section.pool_size, seed)
+    inspirations = [(candidates.ids[position], texts[here.start + position]) for position in positions]
+    return Pool(drawn, inspirations, _accounting(here, n_kept=len(result.kept), n_drawn=len(drawn)))
 
 
-def as_candidates(reading: Reading, source: PersonaSource, encoder: Encoder) -> list[PersonaCandidate]:
-    """The rows of `persona_candidates`, in order of the source."""
-    counts = encoder.count_pieces([persona.description for persona in reading.personas])
-    return [
-        _candidate(persona, reading.persona_id(persona.source_key), source, count)
-        for persona, count in zip(reading.personas, counts, strict=True)
-    ]
+def load(here: Gathered, stored: Stored, encoder: Encoder) -> Candidates:
+    """The candidates of a source, their descriptions embedded batch by batch."""
+    candidates = Candidates(np.empty((here.stop - here.start, DIMENSIONS), np.float32))
+    columns = ["persona_id", "description", *STRATUM_COLUMNS[here.source.reader]]
+    for batch in _slice(stored.batches(columns), here.start, here.stop):
+        texts = batch["description"].to_pylist()
+        before = len(candidates.ids)
+        candidates.vectors[before : before + len(texts)] = encoder.encode(texts)
+        candidates.ids += batch["persona_id"].to_pylist()
+        candidates.strata += strata_of(batch, here.source)
+        candidates.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+    return candidates
 
 
-def dropped_rows(result: Deduplicated, candidates: list[PersonaCandidate]) -> list[Duplicate]:
-    """The rows of `duplicates` for personas that are too close to a kept one."""
-    return [
-        Duplicate(
-            table_name="persona_candidates",
-            row_id=candidates[dropped.position].persona_id,
-            duplicate_of=candidates[dropped.closest].persona_id,
-            cosine=dropped.cosine,
-            method=dropped.method,
-        )
-        for dropped in result.dropped
-    ]
+def dropped_rows(result: Deduplicated, ids: Sequence[str]) -> Iterator[list[Duplicate]]:
+    """The rows of `duplicates` for personas that are too close to a kept one, some thousands at once."""
+    for start in range(0, len(result.dropped), DUPLICATES_AT_ONCE):
+        yield [
+            Duplicate(
+                table_name="persona_candidates",
+                row_id=ids[each.position],
+                duplicate_of=ids[each.closest],
+                cosine=each.cosine,
+                method=each.method,
+            )
+            for each in result.dropped[start : start + DUPLICATES_AT_ONCE]
+        ]
 
 
-def draw_pool(kept: list[PersonaCandidate], source: PersonaSource, size: int, seed: int) -> list[PersonaPoolRow]:
-    """The stratified sample of a pool in rank order; all of them when there are fewer than `size`."""
-    strata = [persona_stratum(candidate, source) for candidate in kept]
-    drawn, quota = draw([candidate.persona_id for candidate in kept], strata, size, seed)
-    return [
+def draw_pool(
+    kept: Sequence[int], candidates: Candidates, pool: str, size: int, seed: int
+) -> tuple[list[int], list[PersonaPoolRow]]:
+    """The stratified sample of a pool in rank order, as positions and as rows; all when there are fewer than `size`."""
+    strata = [candidates.strata[position] for position in kept]
+    drawn, quota = draw([candidates.ids[position] for position in kept], strata, size, seed)
+    rows = [
         PersonaPoolRow(
-            pool=source.pool,
+            pool=pool,
             rank=rank,
-            persona_id=kept[position].persona_id,
-            stratum=strata[position],
-            quota=quota[strata[position]],
+            persona_id=candidates.ids[kept[place]],
+            stratum=strata[place],
+            quota=quota[strata[place]],
         )
-        for rank, position in enumerate(drawn)
+        for rank, place in enumerate(drawn)
     ]
+    return [kept[place] for place in drawn], rows
 
 
-def persona_stratum(candidate: PersonaCandidate, source: PersonaSource) -> str:
-    """Primary topic × length bucket for PersonaMem, occupation group × age bucket for all others."""
-    if source.reader == "personamem":
-        return stratum_of([next(iter(candidate.topic_tags), None), candidate.interaction_length_bucket])
-    return stratum_of([candidate.occupation_group, candidate.age_bucket])
+def _slice(batches: Iterator[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """Rows `start` to `stop` of all batches together."""
+    first = 0
+    for batch in batches:
+        low, high = max(start - first, 0), min(stop - first, batch.num_rows)
+        if low < high:
+            yield batch.slice(low, high - low)
+        first += batch.num_rows
 
 
-def _candidate(persona: Persona, persona_id: str, source: PersonaSource, token_count: int) -> PersonaCandidate:
-    return PersonaCandidate(
-        persona_id=persona_id,
-        pool=source.pool,
-        source_key=persona.source_key,
-        language=persona.language,
-        name=persona.name,
-        description=persona.description,
-        age=persona.age,
-        age_bucket=age_bucket(persona.age),
-        sex=persona.sex,
-        occupation=persona.occupation,
-        occupation_group=persona.occupation_group,
-        education_level=persona.education_level,
-        marital_status=persona.marital_status,
-        race_ethnicity=persona.race_ethnicity,
-        city=persona.city,
-        state=persona.state,
-        country=persona.country,
-        big_five=persona.big_five,
-        topic_tags=list(persona.topic_tags),
-        interaction_length_bucket=persona.interaction_length_bucket,
-        speaking_style=persona.speaking_style,
-        hobbies=list(persona.hobbies),
-        token_count=token_count,
-        licence=source.licence,
-        raw=persona.raw,
-    )
-
-
-def _accounting(reading: Reading, *, n_dropped: int, n_kept: int, n_drawn: int) -> Accounting:
+def _accounting(here: Gathered, *, n_kept: int, n_drawn: int) -> Accounting:
+    reading = here.reading
     ended = {
         **reading.filtered,
-        "duplicate": n_dropped + len(reading.repeats),
+        "duplicate": reading.n_repeats + here.stop - here.start - n_kept,
         "not_sampled": n_kept - n_drawn,
     }
     return Accounting(

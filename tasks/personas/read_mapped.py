@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.ids import canonical_json, digest
+from tasks.foundation.ids import digest
 from tasks.foundation.settings import PersonaSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.script import language_of
@@ -14,9 +14,10 @@ from tasks.foundation.tables.types import Language
 from tasks.personas.ages import parse_age
 from tasks.personas.big_five import big_five_of
 from tasks.personas.literals import parse_list
-from tasks.personas.occupations import occupation_mapping
-from tasks.personas.reading import BadRow, Persona, Reading, text_of
+from tasks.personas.occupations import occupation_group
+from tasks.personas.reading import BadRow, Persona, Reading, checked_description
 from tasks.personas.repeats import read_each
+from tasks.personas.texts import one_line, text_of
 from tasks.personas.verbalise import paragraph, words
 
 TEXTS = (
@@ -46,27 +47,30 @@ def check_mapping(source: PersonaSource) -> None:
         )
 
 
-def read_mapped(source: PersonaSource) -> Reading:
-    """All personas of a mapped file or dataset; SourceError when a mapped column is missing from it."""
+def read_mapped(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
+    """For each row of a mapped file or dataset its persona, or None where `reading` says how the row ended.
+
+    Raises SourceError when a mapped column is missing from it.
+    """
     check_mapping(source)
     rows = open_source(source, required=[source.mapping["description"]], where=source.where)
-    return read_each(rows, source.pool, lambda row: parse_row(row, source.mapping))
+    return read_each(rows, reading, lambda row: parse_row(row, source.mapping))
 
 
 def parse_row(row: SourceRow, mapping: Mapping[str, str]) -> Persona:
     """One persona; without a mapped `source_key` the description is its key. BadRow for a row that is none."""
     ours: dict[str, Any] = {name: row.value.get(column) for name, column in mapping.items()}
-    description = paragraph([words(ours["description"])])
+    description = checked_description(paragraph([words(ours["description"])]))
     source_key = text_of(ours["source_key"]) if "source_key" in ours else digest(description)
     if not description or source_key is None:
         raise BadRow(f"expected a description and a key, found {description[:60]!r} and {ours.get('source_key')!r}")
     texts = {name: text_of(ours.get(name)) for name in TEXTS}
-    texts["occupation_group"] = texts["occupation_group"] or occupation_mapping().group_of(texts["occupation"])
+    texts["occupation_group"] = texts["occupation_group"] or occupation_group(texts["occupation"])
     return Persona(
         source_key=source_key,
         language=_language(ours.get("language"), description),
         description=description,
-        raw=canonical_json(row.value),
+        raw=row.json(),
         age=parse_age(ours.get("age")),
         big_five=big_five_of({"big_five": ours.get("big_five")}),
         hobbies=_texts(ours.get("hobbies"), mapping.get("hobbies", "")),
@@ -86,5 +90,5 @@ def _language(value: Any, description: str) -> Language:
 def _texts(value: Any, column: str) -> tuple[str, ...]:
     """A list, the text of a list, or plain text as the only entry."""
     if isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
-        return (" ".join(value.split()),)
+        return (one_line(value),)
     return parse_list(value, column)

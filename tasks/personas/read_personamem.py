@@ -6,8 +6,9 @@ persona, its length bucket from the longest of its 128k histories.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,11 +16,13 @@ from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.settings import PersonaSource
 from tasks.foundation.sources import Problem, SourceRow, open_source
 from tasks.foundation.sources.script import language_of
-from tasks.personas.ages import parse_age
+from tasks.personas.ages import age_told
 from tasks.personas.buckets import tercile_names
 from tasks.personas.literals import parse_literal, parse_object
-from tasks.personas.occupations import occupation_mapping
+from tasks.personas.occupations import occupation_group
 from tasks.personas.persona_keys import (
+    AGE,
+    MARRIAGE,
     RACE,
     SEX,
     degree_of,
@@ -29,12 +32,14 @@ from tasks.personas.persona_keys import (
     speaking_style_of,
     title_of,
 )
-from tasks.personas.reading import BadRow, Persona, Reading, first_of, text_of
+from tasks.personas.reading import BadRow, Persona, Reading, checked_description
+from tasks.personas.texts import text_of
 from tasks.personas.verbalise import verbalise_object, words
 
 REQUIRED = ("persona_id", "expanded_persona")
 TOPIC = "topic_preference"
 HISTORY_TOKENS = "total_tokens_in_chat_history_128k"
+_COUNT = re.compile(r"[0-9]{1,12}(?:\.0)?")
 
 
 @dataclass
@@ -47,26 +52,17 @@ class _Gathered:
     history_tokens: int | None = None
 
 
-def read_personamem(source: PersonaSource) -> Reading:
-    """The distinct personas of a PersonaMem file or dataset; SourceError for a problem of the whole source."""
-    return gather(open_source(source, required=REQUIRED, where=source.where), source.pool)
+def read_personamem(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
+    """None for each row of a PersonaMem file or dataset, then its distinct personas, in order of their first good row.
 
-
-def gather(rows: Iterable[SourceRow], pool: str) -> Reading:
-    """Personas in order of their first good row; their further rows count as filtered (`further_row`)."""
-    reading = Reading(pool)
+    A persona's further rows count as filtered (`further_row`). Raises SourceError for a problem of the whole source.
+    """
     gathered: dict[str, _Gathered] = {}
-    for row in rows:
+    for row in open_source(source, required=REQUIRED, where=source.where):
         reading.n_in += 1
-        if row.problem is not None:
-            reading.leave_out(row, row.problem)
-            continue
-        try:
-            _take(row.value, gathered, reading)
-        except BadRow as bad:
-            reading.leave_out(row, Problem("schema", bad.reason))
-    reading.personas = _finished(list(gathered.values()))
-    return reading
+        _gather(row, gathered, reading)
+        yield None
+    yield from _finished(list(gathered.values()))
 
 
 def parse_persona(value: Mapping[str, Any]) -> Persona:
@@ -76,8 +72,9 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
         raise BadRow(f"expected a persona_id, found {value.get('persona_id')!r}")
     persona = parse_object(value.get("expanded_persona"), "expanded_persona")
     if not words(persona.get("short_persona")):
-        persona = {"short_persona": _short(value.get("short_persona")), **persona}
-    description = verbalise_object(persona)
+        rest = {key: inner for key, inner in persona.items() if key != "short_persona"}
+        persona = {"short_persona": _short(value.get("short_persona")), **rest}
+    description = checked_description(verbalise_object(persona))
     if not description:
         raise BadRow("expected facts in expanded_persona, found preferences only")
     occupation = title_of(persona)
@@ -87,12 +84,12 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
         description=description,
         raw=canonical_json(value),
         name=text_of(persona.get("name")),
-        age=parse_age(first_of(persona, ("age", "age_years"))),
+        age=age_told(find(persona, AGE)),
         sex=text_of(find(persona, SEX)),
         occupation=occupation,
-        occupation_group=occupation_mapping().group_of(occupation),
+        occupation_group=occupation_group(occupation),
         education_level=degree_of(persona),
-        marital_status=text_of(find(persona, ("marital_status", "relationship_status"))),
+        marital_status=text_of(find(persona, MARRIAGE)),
         race_ethnicity=words(find(persona, RACE)) or None,
         speaking_style=speaking_style_of(persona),
         hobbies=hobbies_of(persona),
@@ -100,6 +97,16 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
         state=place_of(persona, "state"),
         country=place_of(persona, "country"),
     )
+
+
+def _gather(row: SourceRow, gathered: dict[str, _Gathered], reading: Reading) -> None:
+    if row.problem is not None:
+        reading.leave_out(row, row.problem)
+        return
+    try:
+        _take(row.value, gathered, reading)
+    except BadRow as bad:
+        reading.leave_out(row, Problem("schema", bad.reason))
 
 
 def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading) -> None:
@@ -114,9 +121,8 @@ def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Rea
         reading.filtered["further_row"] += 1
     if topic := text_of(value.get(TOPIC)):
         known.topics[topic] += 1
-    tokens = value.get(HISTORY_TOKENS)
-    if str(tokens).isdigit():
-        known.history_tokens = max(int(str(tokens)), known.history_tokens or 0)
+    if _COUNT.fullmatch(tokens := str(value.get(HISTORY_TOKENS))):
+        known.history_tokens = max(int(float(tokens)), known.history_tokens or 0)
 
 
 def _finished(gathered: list[_Gathered]) -> list[Persona]:

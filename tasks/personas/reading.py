@@ -1,4 +1,4 @@
-"""What a persona reader hands over: personas, and where every other source row ended."""
+"""What a persona reader hands over: personas one at a time, and where every other source row ended."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tasks.foundation.tables.types import Language
 STAGE_NAME = "personas"
 SHOWN_PAYLOAD = 4000
 """Characters of a rejected row kept as its payload."""
+LONGEST_DESCRIPTION = 20_000
+"""Characters; the longest of the corpora have a third of it, and models pay for every one."""
 
 
 class BadRow(Exception):
@@ -54,16 +56,19 @@ class Persona:
 
 @dataclass
 class Reading:
-    """Rows of one source as they ended. `n_in` counts rows as they came; every row is exactly one of
-    `personas`, `repeats`, `filtered` and `failed`."""
+    """Rows of one source as they have ended so far. `n_in` counts rows as they come; every row becomes exactly one
+    of a persona, a repeat, filtered and failed.
+
+    Repeats and rejects wait here until they are taken, so that a source full of them is never held.
+    """
 
     pool: str
     n_in: int = 0
-    personas: list[Persona] = field(default_factory=list)
-    repeats: list[Duplicate] = field(default_factory=list)
-    rejects: list[Reject] = field(default_factory=list)
+    n_repeats: int = 0
     filtered: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    repeats: list[Duplicate] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
     _times: Counter[str] = field(default_factory=Counter)
 
     def persona_id(self, source_key: str) -> str:
@@ -80,6 +85,7 @@ class Reading:
     def repeat(self, source_key: str) -> None:
         """Ends a row that repeats an earlier one word for word, its id included."""
         persona_id = self.persona_id(source_key)
+        self.n_repeats += 1
         self._times[persona_id] += 1
         self.repeats.append(
             Duplicate(
@@ -114,11 +120,11 @@ def _payload(row: SourceRow) -> str | None:
     return whole if len(whole) <= SHOWN_PAYLOAD else canonical_json(whole[:SHOWN_PAYLOAD])
 
 
-def text_of(value: Any) -> str | None:
-    """A trimmed text; None for what is absent (null, blank) or no single value."""
-    if value is None or isinstance(value, bool | dict | list):
-        return None
-    return " ".join(str(value).split()) or None
+def checked_description(text: str) -> str:
+    """The description; BadRow for one that is longer than any persona is."""
+    if len(text) > LONGEST_DESCRIPTION:
+        raise BadRow(f"expected a description of at most {LONGEST_DESCRIPTION} characters, found {len(text)}")
+    return text
 
 
 def first_of(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:

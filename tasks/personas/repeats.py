@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from tasks.foundation.ids import digest
 from tasks.foundation.sources import Problem, SourceRow
 from tasks.personas.reading import BadRow, Persona, Reading
 
 
-def read_each(rows: Iterable[SourceRow], pool: str, parse: Callable[[SourceRow], Persona]) -> Reading:
-    """Personas of a source that has one row a persona, in order, with every other row accounted for."""
-    reading = Reading(pool)
-    contents: dict[str, str] = {}
+def read_each(
+    rows: Iterable[SourceRow], reading: Reading, parse: Callable[[SourceRow], Persona]
+) -> Iterator[Persona | None]:
+    """Of a source that has one row a persona: for each row its persona, or None where `reading` says how it ended."""
+    contents: dict[str, int] = {}
     for row in rows:
         reading.n_in += 1
-        if row.problem is not None:
-            reading.leave_out(row, row.problem)
-            continue
         try:
-            _add(reading, parse(row), contents)
+            yield _persona(row, reading, parse, contents)
         except BadRow as bad:
             reading.leave_out(row, Problem("schema", bad.reason))
-    return reading
+            yield None
 
 
-def _add(reading: Reading, persona: Persona, contents: dict[str, str]) -> None:
-    content = digest(persona.raw)
-    if contents.setdefault(persona.source_key, content) != content:
-        raise BadRow(f"expected each id once, found {persona.source_key!r} again with other content")
-    if len(contents) == len(reading.personas):
-        reading.repeat(persona.source_key)
-    else:
-        reading.personas.append(persona)
+def _persona(
+    row: SourceRow, reading: Reading, parse: Callable[[SourceRow], Persona], contents: dict[str, int]
+) -> Persona | None:
+    if row.problem is not None:
+        reading.leave_out(row, row.problem)
+        return None
+    persona = parse(row)
+    content = hash(persona.raw)  # of 64 bits, compared within this process only
+    if persona.source_key not in contents:
+        contents[persona.source_key] = content
+        return persona
+    if contents[persona.source_key] != content:
+        raise BadRow(f"expected each id once, found {persona.source_key[:80]!r} again with other content")
+    reading.repeat(persona.source_key)
+    return None

@@ -12,24 +12,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings import PersonaSource, Settings
-from tasks.foundation.sources import find_files, with_distinct_keys
+from tasks.foundation.settings import Settings
+from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
-from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.types import Language
 from tasks.personas.attributes import BRIEFS, TAXONOMIES, CharacterBrief, draw_briefs
-from tasks.personas.occupations import OCCUPATIONS
+from tasks.personas.gather import Gathered, Writers, gather
+from tasks.personas.occupations import OCCUPATIONS, coverage
+from tasks.personas.pieces import PieceCounter
 from tasks.personas.pooling import Pool, make_pool
 from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
-from tasks.personas.read_mapped import check_mapping, read_mapped
-from tasks.personas.read_nemotron import read_nemotron
-from tasks.personas.read_personamem import read_personamem
-from tasks.personas.reading import Reading
+from tasks.personas.read_mapped import check_mapping
 
-READERS = {"nemotron": read_nemotron, "personamem": read_personamem, "mapped": read_mapped}
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 log = logging.getLogger(__name__)
@@ -52,31 +51,34 @@ def check(context: StageContext) -> None:
 def prepare(context: StageContext) -> Prepared:
     """Reads, deduplicates and samples every source; draws the briefs of the characters."""
     section, seed = context.settings.personas, context.settings.run.seed
-    rejects: list[Reject] = []
-    pools: list[Pool] = []
-    for source in section.sources:
-        reading = READERS[source.reader](context.pinned(source))
-        pool = make_pool(reading, source, section, context.encoder(), seed)
-        _tell(source, reading, pool, section.pool_size)
-        rejects += reading.rejects
-        pools.append(pool)
+    sources = [context.pinned(source) for source in section.sources]
+    with context.writer("duplicates") as duplicates:
+        with context.writer("persona_candidates") as candidates, context.writer("rejects") as rejects:
+            writers = Writers(candidates, duplicates, rejects)
+            gathered = gather(sources, writers, PieceCounter(context.encoder()))
+        for here in gathered:
+            _tell_read(here)
+        pools = [make_pool(here, candidates.stored, duplicates, section, context.encoder(), seed) for here in gathered]
+    for here, pool in zip(gathered, pools, strict=True):
+        _tell_drawn(here, pool, section.pool_size)
     briefs = _briefs(pools, context.settings)
-    rows: Rows = {
-        "persona_candidates": [row for pool in pools for row in pool.candidates],
-        "persona_pool": [row for pool in pools for row in pool.drawn],
-        "duplicates": [row for pool in pools for row in pool.duplicates],
-        "character_briefs": briefs,
-        "rejects": with_distinct_keys(rejects),
-    }
-    accounting = sum((pool.accounting for pool in pools), Accounting())
-    return Prepared([brief.character_id for brief in briefs], rows, accounting)
+    return Prepared(
+        [brief.character_id for brief in briefs],
+        {
+            "persona_candidates": candidates.stored,
+            "persona_pool": [row for pool in pools for row in pool.drawn],
+            "duplicates": duplicates.stored,
+            "character_briefs": briefs,
+            "rejects": rejects.stored,
+        },
+        sum((pool.accounting for pool in pools), Accounting()),
+    )
 
 
 def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, CharacterBrief]:
     """The briefs of some characters by id."""
-    wanted = set(items)
-    briefs = (CharacterBrief.model_validate(row) for row in context.made("character_briefs").to_dicts())
-    return {brief.character_id: brief for brief in briefs if brief.character_id in wanted}
+    wanted = context.made("character_briefs").filter(pl.col("character_id").is_in(list(items)))
+    return {row["character_id"]: CharacterBrief.model_validate(row) for row in wanted.to_dicts()}
 
 
 async def work(context: StageContext, brief: CharacterBrief, ask: Asker) -> Rows:
@@ -101,12 +103,7 @@ def as_character(brief: CharacterBrief, sketch: CharacterSketch) -> Character:
 
 
 def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
-    descriptions = {row.persona_id: row.description for pool in pools for row in pool.candidates}
-    inspirations = {
-        pool.drawn[0].pool: [(row.persona_id, descriptions[row.persona_id]) for row in pool.drawn]
-        for pool in pools
-        if pool.drawn
-    }
+    inspirations = {pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn}
     counts = settings.personas.characters
     return [
         brief
@@ -115,16 +112,28 @@ def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
     ]
 
 
-def _tell(source: PersonaSource, reading: Reading, pool: Pool, wanted: int) -> None:
-    log.info("pool %s: %d rows read, %d personas, %d drawn", source.pool, reading.n_in, len(pool.candidates), wanted)
-    other = sum(1 for row in pool.candidates if row.occupation_group == "other")
-    if other:
-        log.info("pool %s: %d occupations fit no group of configs/occupations.yaml ('other')", source.pool, other)
+def _tell_read(here: Gathered) -> None:
+    reading, pool = here.reading, here.source.pool
+    log.info(
+        "pool %s (%s): %d rows read, %d candidates, %d repeats, %d filtered, %d failed",
+        pool,
+        here.source.licence,
+        reading.n_in,
+        here.stop - here.start,
+        reading.n_repeats,
+        reading.filtered.total(),
+        reading.failed.total(),
+    )
+    log.info("pool %s: %s", pool, coverage(here.groups, here.others))
+
+
+def _tell_drawn(here: Gathered, pool: Pool, wanted: int) -> None:
+    log.info("pool %s: %d drawn", here.source.pool, len(pool.drawn))
     if len(pool.drawn) < wanted:
         log.warning(
             "pool %s has only %d personas left after deduplication where %d are wanted (personas.pool_size); "
             "all of them are in it",
-            source.pool,
+            here.source.pool,
             len(pool.drawn),
             wanted,
         )

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasks.personas.texts import one_line
+
 _SEX = {"male": "man", "m": "man", "man": "man", "female": "woman", "f": "woman", "woman": "woman"}
 _SAID = {
     "not_in_workforce": "not in the workforce",
@@ -58,9 +60,8 @@ def said(code: str) -> str:
 
 
 def paragraph(parts: Sequence[str | None]) -> str:
-    """The given parts as sentences, each ended by a full stop unless it ends a sentence itself."""
-    texts = [" ".join(part.split()) for part in parts if part and part.strip()]
-    return " ".join(text if text[-1] in ".!?…。！？" else f"{text}." for text in texts)
+    """The given parts (on one line each) as sentences, ended by a full stop unless they end a sentence themselves."""
+    return " ".join(part if part[-1] in ".!?…。！？" else f"{part}." for part in parts if part)
 
 
 def verbalise_object(persona: Mapping[str, Any]) -> str:
@@ -88,12 +89,12 @@ def words(value: Any) -> str:
     if isinstance(value, Mapping):
         if len(value) == 1 and "persona" in value:
             return words(value["persona"])
-        pairs = [(key.replace("_", " "), words(inner)) for key, inner in value.items()]
+        pairs = [(one_line(key.replace("_", " ")), words(inner)) for key, inner in value.items()]
         return "; ".join(f"{key}: {text}" for key, text in pairs if text)
     if isinstance(value, Sequence) and not isinstance(value, str):
         texts = [f"({text})" if isinstance(inner, Mapping) else text for inner in value if (text := words(inner))]
         return ", ".join(texts)
-    text = " ".join(str(value).split())
+    text = one_line(str(value))
     return text if _ABBREVIATION.search(text) else text.rstrip(".")
 
 
@@ -111,7 +112,7 @@ def _work(occupation: str) -> str:
 
 
 def _label(key: str) -> str:
-    return _capital(key.replace("_", " ").strip())
+    return _capital(one_line(key.replace("_", " ")))
 
 
 def _capital(text: str) -> str:

@@ -12,7 +12,7 @@ from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import content_id
 from tasks.foundation.weights import missing
 from tasks.personas.task import STAGE
-from tests.unit.source_stages import SAMPLE, FakeContext
+from tests.unit.source_stages import SAMPLE, FakeContext, rows_of
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 
@@ -22,7 +22,7 @@ def test_the_planted_duplicates_and_no_others_are_dropped() -> None:
     if missing("all-minilm-l6-v2"):
         pytest.skip("the encoder's weights are not on this machine")
     context = FakeContext(STAGE, encoder=Encoder("all-minilm-l6-v2"))
-    dropped = STAGE.prepare(context).rows["duplicates"]
+    dropped = rows_of(STAGE.prepare(context).rows["duplicates"])
     expected = set()
     for pool, name in (("nemotron_usa", "nemotron"), ("personamem_v2", "personamem")):
         for pair in PLANTED[name]["near_duplicates"] + PLANTED[name]["exact_duplicates"]:

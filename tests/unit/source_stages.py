@@ -5,19 +5,24 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from pydantic import BaseModel
 
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import ROOT, Settings, load_settings
-from tasks.foundation.stage import AnySource, Rows, Stage
+from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.parts import PartWriter, StoredRows, open_part
 from tasks.foundation.tables import TABLES, Row, Table
 
 SAMPLE = ROOT / "configs" / "sample"
@@ -44,23 +49,28 @@ class WordEncoder(Encoder):
 
 
 class FakeContext:
-    """A `StageContext` that keeps rows in memory."""
+    """A `StageContext` that keeps rows in memory, but for those its writers have stored."""
 
     def __init__(self, stage: Stage, *overrides: str, encoder: Encoder | None = None) -> None:
         self.stage = stage
         self.settings: Settings = load_settings("test", overrides)
         self._encoder = encoder or WordEncoder()
         self._rows: dict[str, list[Row]] = {}
+        self._folder = tempfile.TemporaryDirectory()
+        self._layout = Layout(Path(self._folder.name))
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: PreparedRows) -> None:
         for name, some in rows.items():
-            self._rows.setdefault(name, []).extend(some)
+            self._rows.setdefault(name, []).extend(rows_of(some))
 
     def made(self, table: str) -> pl.DataFrame:
         kind = self._table(table)
         frame = pl.from_arrow(kind.arrow(self._rows.get(table, [])))
         assert isinstance(frame, pl.DataFrame)
         return frame.sort(list(kind.key))
+
+    def writer(self, table: str) -> AbstractContextManager[PartWriter]:
+        return open_part(self._layout, self._layout.root / f"{table}.parquet", self._table(table))
 
     def read(self, table: str) -> pl.DataFrame:
         raise AssertionError(f"the stage reads nothing, asked for {table}")
@@ -76,6 +86,14 @@ class FakeContext:
 
     def _table(self, name: str) -> Table:
         return next((draft for draft in self.stage.drafts if draft.name == name), None) or TABLES[name]
+
+
+def rows_of(some: Sequence[Row] | Stored) -> Sequence[Row]:
+    """The rows of a table as `prepare` handed it over, held or stored."""
+    if isinstance(some, StoredRows):
+        return some.table.rows(pa.Table.from_batches(some.batches(), some.table.schema))
+    assert isinstance(some, Sequence)
+    return some
 
 
 class FakeAsker:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +65,32 @@ def personamem_row(**changes: Any) -> dict[str, Any]:
     return row | changes
 
 
-def nemotron(tmp_path: Path, *rows: Any, **source: Any) -> Reading:
-    path = write_jsonl(tmp_path / "rows.jsonl", rows)
-    return read_nemotron(PersonaSource(pool="p", reader="nemotron", path=str(path), **source))
+@dataclass
+class WholeReading(Reading):
+    """A source read to its end, its personas too."""
+
+    personas: list[Persona] = field(default_factory=list)
 
 
-def personamem(tmp_path: Path, *rows: Any) -> Reading:
-    path = write_jsonl(tmp_path / "rows.jsonl", rows)
-    return read_personamem(PersonaSource(pool="p", reader="personamem", path=str(path)))
+Reader = Callable[[PersonaSource, Reading], Iterator[Persona | None]]
 
 
-def only(reading: Reading) -> Persona:
+def read(reader: Reader, path: Path, **source: Any) -> WholeReading:
+    reading = WholeReading("p")
+    made = reader(PersonaSource(pool="p", reader="nemotron", path=str(path), **source), reading)
+    reading.personas = [persona for persona in made if persona is not None]
+    return reading
+
+
+def nemotron(tmp_path: Path, *rows: Any, **source: Any) -> WholeReading:
+    return read(read_nemotron, write_jsonl(tmp_path / "rows.jsonl", rows), **source)
+
+
+def personamem(tmp_path: Path, *rows: Any) -> WholeReading:
+    return read(read_personamem, write_jsonl(tmp_path / "rows.jsonl", rows))
+
+
+def only(reading: WholeReading) -> Persona:
     (persona,) = reading.personas
     return persona
 
@@ -247,9 +264,8 @@ def test_a_later_good_row_makes_up_for_a_bad_one_of_the_same_persona(tmp_path: P
     assert len(reading.personas) == 1 and len(reading.rejects) == 1
 
 
-def mapped(tmp_path: Path, row: dict[str, Any], mapping: dict[str, str]) -> Reading:
-    path = write_jsonl(tmp_path / "rows.jsonl", [row])
-    return read_mapped(PersonaSource(pool="own", reader="mapped", path=str(path), mapping=mapping))
+def mapped(tmp_path: Path, row: dict[str, Any], mapping: dict[str, str]) -> WholeReading:
+    return read(read_mapped, write_jsonl(tmp_path / "rows.jsonl", [row]), mapping=mapping)
 
 
 def test_mapped_columns_become_ours(tmp_path: Path) -> None:
@@ -309,15 +325,11 @@ def test_a_mapping_file_with_an_unknown_group_or_a_repeated_occupation_is_refuse
 
 
 def test_real_nemotron_rows_of_both_kinds_are_read(real_rows: Path) -> None:
-    public = read_nemotron(
-        PersonaSource(pool="p", reader="nemotron", path=str(real_rows / "nemotron_personas_v1_row.json"))
-    )
+    public = read(read_nemotron, real_rows / "nemotron_personas_v1_row.json")
     assert only(public).description.startswith(
         "A 72-year-old man, widowed, education: high school, not in the workforce"
     )
-    extended = read_nemotron(
-        PersonaSource(pool="p", reader="nemotron", path=str(real_rows / "nemotron_ngc_extended.jsonl"))
-    )
+    extended = read(read_nemotron, real_rows / "nemotron_ngc_extended.jsonl")
     assert [persona.occupation_group for persona in extended.personas] == [
         "healthcare_support",
         "education_library",
@@ -327,8 +339,7 @@ def test_real_nemotron_rows_of_both_kinds_are_read(real_rows: Path) -> None:
 
 
 def test_real_personamem_personas_are_read_whatever_their_keys(real_rows: Path) -> None:
-    path = real_rows / "personamem_v2_personas.jsonl"
-    reading = read_personamem(PersonaSource(pool="p", reader="personamem", path=str(path)))
+    reading = read(read_personamem, real_rows / "personamem_v2_personas.jsonl")
     assert not reading.rejects
     assert [persona.occupation for persona in reading.personas] == [
         "STEM Education Program Designer",
@@ -342,6 +353,5 @@ def test_real_personamem_personas_are_read_whatever_their_keys(real_rows: Path) 
 
 
 def test_the_real_query_row_has_its_topic(real_rows: Path) -> None:
-    path = real_rows / "personamem_v2_row521.json"
-    persona = only(read_personamem(PersonaSource(pool="p", reader="personamem", path=str(path))))
+    persona = only(read(read_personamem, real_rows / "personamem_v2_row521.json"))
     assert (persona.source_key, persona.topic_tags) == ("521", ("Health",))

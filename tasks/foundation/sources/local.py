@@ -24,6 +24,8 @@ READ_AHEAD = 2**20
 SHOWN_TEXT = 200
 """Characters shown of a line that cannot be parsed."""
 CSV_FIELD_LIMIT = 16 * 2**20
+DEEPEST = 50
+"""Levels of lists and objects in a row."""
 
 Opener = Callable[[], IO[bytes]]
 
@@ -83,11 +85,24 @@ def _json_row(line: str, index: int, where: str) -> SourceRow:
 
 
 def parse_json(text: str) -> Any:
-    """JSON as the standard has it; NaN, Infinity and half a surrogate pair (no table holds it) are ValueErrors."""
+    """JSON as the standard has it; ValueErrors are NaN, Infinity, half a surrogate pair (no table holds it), and
+    levels beyond DEEPEST."""
     value = json.loads(text, parse_constant=_refuse_constant)
+    if text.count("[") + text.count("{") > DEEPEST:
+        _refuse_depth(value)
     if "\\ud" in text.lower():
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     return value
+
+
+def _refuse_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        lists = [each for each in level if isinstance(each, list)]
+        objects = [each.values() for each in level if isinstance(each, dict)]
+        level = [inner for each in (*lists, *objects) for inner in each]
+    if level:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
 
 
 def _refuse_constant(name: str) -> Any:

@@ -57,7 +57,7 @@ def _rows(source: Source, hub_file: str | None, columns: Sequence[str]) -> Itera
 
 def _numbered(rows: Iterator[SourceRow]) -> Iterator[SourceRow]:
     for index, row in enumerate(rows):
-        yield row if row.index == index else SourceRow(index, row.where, row.value, row.problem, row.text)
+        yield row if row.index == index else SourceRow(index, row.where, row.value, row.problem, row.text, row.written)
 
 
 def _not_empty(rows: Iterator[SourceRow], name: str) -> Iterator[SourceRow]:

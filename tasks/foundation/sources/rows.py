@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from tasks.foundation.ids import canonical_json
 
 ProblemKind = Literal["parse", "schema", "filter"]
 
@@ -22,7 +25,7 @@ class SourceRow:
     """One row. `index` counts rows from 0; `where` is "<file name>:<line>", lines from 1.
 
     `value` is the parsed row (any JSON value), None where there is a `problem`; `text` then shows the
-    beginning of what was read.
+    beginning of what was read. `written` gives the value as JSON where its source has a quick way to it.
     """
 
     index: int
@@ -30,3 +33,8 @@ class SourceRow:
     value: Any = None
     problem: Problem | None = None
     text: str | None = None
+    written: Callable[[], str] | None = None
+
+    def json(self) -> str:
+        """The value as canonical JSON."""
+        return canonical_json(self.value) if self.written is None else self.written()

@@ -15,4 +15,6 @@ _LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+")
 
 def language_of(text: str) -> Language:
     """`zh` when the text has more Han characters than Latin words, else `en` (also for an empty text)."""
+    if text.isascii() or not _HAN.search(text):
+        return "en"
     return "zh" if len(_HAN.findall(text)) > len(_LATIN_WORD.findall(text)) else "en"

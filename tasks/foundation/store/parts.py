@@ -6,14 +6,18 @@ the sum of those of its parts, and equal rows give equal hashes however they wer
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import polars as pl
 import pyarrow as pa
@@ -64,33 +68,73 @@ class StoredRows:
         """The rows in the order they were written, some thousands at once; of some columns only, if named."""
         return part_batches(self.path, self.table, columns)
 
+    def column(self, name: str) -> Sequence[Any]:
+        """The values of one column by position; a few row groups are held at a time."""
+        return _StoredColumn(_open(self.path), name)
+
     def __len__(self) -> int:
         return int(_open(self.path).metadata.num_rows)
 
 
-class PartWriter:
-    """Writes one part a batch at a time, for tables too large to be held; made by `open_part`."""
+class _StoredColumn(Sequence[Any]):
+    def __init__(self, file: pq.ParquetFile, name: str) -> None:
+        rows = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+        self._starts = [0, *itertools.accumulate(rows)]
+        self._values = lru_cache(maxsize=4)(lambda number: file.read_row_group(number, columns=[name])[name])
 
-    def __init__(self, stored: StoredRows, file: pq.ParquetWriter) -> None:
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, position: int) -> Any: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Any]: ...
+    def __getitem__(self, position: int | slice) -> Any:
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        group = bisect.bisect_right(self._starts, position) - 1
+        return self._values(group)[position - self._starts[group]].as_py()
+
+
+class PartWriter:
+    """Writes one part a batch at a time, for tables too large to be held; made by `open_part`.
+
+    Row groups are packed and written by a thread of its own, one at a time, while the next rows are made.
+    """
+
+    def __init__(self, stored: StoredRows, file: pq.ParquetWriter, thread: Executor) -> None:
         self.stored = stored
         self._file = file
+        self._thread = thread
+        self._writing: Future[None] | None = None
         self._waiting: list[pa.Table] = []
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Adds rows of the table's schema."""
+        """Adds rows of the table's schema. Raises TableError for others, StoreError for a full disk."""
         _require_schema(rows, self.stored.table)
         self._waiting.append(pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows)
         if sum(each.num_rows for each in self._waiting) >= _BATCH:
-            self.flush()
+            self._pack()
 
-    def flush(self) -> None:
+    def finish(self) -> None:
+        """Writes what waits, and waits for it."""
+        self._pack()
+        if self._writing is not None:
+            self._writing.result()
+
+    def _pack(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
         if self._waiting:
-            rows, self._waiting = pa.concat_tables(self._waiting), []
-            try:
-                with told_of(self.stored.path):
-                    self._file.write_table(rows)
-            except pa.ArrowInvalid as error:
-                raise TableError(f"table {self.stored.table.name}: rows do not fit its schema: {error}") from None
+            self._writing = self._thread.submit(self._write, pa.concat_tables(self._waiting))
+            self._waiting = []
+
+    def _write(self, rows: pa.Table) -> None:
+        try:
+            with told_of(self.stored.path):
+                self._file.write_table(rows)
+        except pa.ArrowInvalid as error:
+            raise TableError(f"table {self.stored.table.name}: rows do not fit its schema: {error}") from None
 
 
 @contextlib.contextmanager
@@ -99,10 +143,10 @@ def open_part(layout: Layout, path: Path, table: Table) -> Iterator[PartWriter]:
     with replacing(path, layout.scratch) as temporary:
         with told_of(path):
             file = pq.ParquetWriter(temporary, table.schema, compression="zstd")
-        writer = PartWriter(StoredRows(path, table), file)
-        with file:
+        with file, ThreadPoolExecutor(1) as thread:
+            writer = PartWriter(StoredRows(path, table), file, thread)
             yield writer
-            writer.flush()
+            writer.finish()
 
 
 def _require_schema(rows: pa.Table | pa.RecordBatch, table: Table) -> None:

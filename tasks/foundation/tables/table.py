@@ -47,6 +47,17 @@ class Table:
         except (pa.ArrowException, UnicodeEncodeError) as error:
             raise TableError(f"table {self.name}: rows do not fit its Arrow schema: {error}") from error
 
+    def batch(self, columns: Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
+        """Values by column as an Arrow batch of this schema: the quick way for rows that other code has checked.
+
+        Raises TableError for a missing column and for values that do not fit their Arrow type.
+        """
+        try:
+            arrays = [pa.array(columns[field.name], field.type) for field in self.schema]
+            return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        except (pa.ArrowException, KeyError, UnicodeEncodeError, OverflowError) as error:
+            raise TableError(f"table {self.name}: columns do not fit its Arrow schema: {error}") from error
+
     def _checked(self, row: Row | Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(row, self.row):
             row = self._validated(row)
