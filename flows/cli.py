@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from flows import environment
-from flows.commands import cache, check, doctor, evaluate, models, release, report, run, serve, sql, status, use
+from flows.commands import cache, check, doctor, evaluate, models, plan, release, report, run, serve, sql, status, use
 
 EXIT_CODES = """
 Exit codes: 0 done · 1 a fault of the program · 2 a wrong setting or argument · 3 input or stored data
 cannot be used · 4 the store cannot be written, or is not as asked · 5 models cannot be asked, or too many
 rows failed · 6 another process runs this stage · 7 a check found rows · 8 done, but some rows failed in a
-way that may pass: run the same command again · 130 interrupted: the same command goes on.
+way that may pass: run the same command again · 9 a budget is used up: raise it and run the same command · 130 interrupted: the same command goes on.
 """
 
 app = typer.Typer(
@@ -30,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (run, evaluate, report, release, status, use, sql, check, serve, doctor):
+for module in (plan, run, evaluate, report, release, status, use, sql, check, serve, doctor):
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))
 app.add_typer(models.app, name="models")
 app.add_typer(cache.app, name="cache")

@@ -1,0 +1,68 @@
+"""`colloquy plan`: what a run would ask its models and cost, low to high, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.commands.run import Build, Profile, Set, chosen_profile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flows.planning import RunPlan
+    from tasks.foundation.run import Workspace
+
+
+def plan(
+    profile: Profile = None,
+    build: Build = "main",
+    only: Annotated[str | None, typer.Option(metavar="STAGE", help="Plan just this stage.")] = None,
+    from_stage: Annotated[
+        str | None, typer.Option("--from", metavar="STAGE", help="Plan this stage and those after it.")
+    ] = None,
+    set_: Set = None,
+) -> None:
+    """Show the calls, tokens and dollars that `colloquy run` with the same options would take, low to high.
+
+    Needs no network and no key. Rows that a build has are counted; those of stages still to run follow from the
+    settings. Says which budgets the plan reaches and everything it assumed.
+    """
+    from flows import chain
+    from flows.commands.screen import terminal
+    from flows.options import RebuildOptions
+    from flows.planning import check, plan_build, without_reasks
+    from tasks.foundation.run import Workspace
+
+    options = RebuildOptions.model_construct(
+        profile=chosen_profile(profile), build=build, only=only, from_stage=from_stage, set=list(set_ or [])
+    )
+    name, stages = options.build_on(date.today()), chain.selected(options)
+    workspace = chain.open_workspace(options)
+    check(workspace, name, stages)
+    plans = plan_build(workspace, name, stages)
+    calm = Workspace(without_reasks(workspace.settings), workspace.profile, workspace.layout, workspace.models)
+    _show(terminal(), workspace, name, plans, plan_build(calm, name, stages))
+
+
+def _show(
+    console: Console, workspace: Workspace, build: str, plans: Sequence[RunPlan], calm: Sequence[RunPlan]
+) -> None:
+    from flows.commands import plan_tables
+    from tasks.foundation.store.commits import commits_of
+
+    commits = list(commits_of(workspace.layout, build).values())
+    console.print(f"plan of build {build}, profile {workspace.profile}: nothing was asked", soft_wrap=True)
+    console.print(plan_tables.stages_table(plans, workspace.models))
+    console.print(plan_tables.models_table(plans, workspace.models))
+    for line in (
+        *plan_tables.calm_lines(calm),
+        *plan_tables.budget_lines(workspace.settings, plans, commits),
+        "",
+        "Assumed:",
+        *plan_tables.assumptions(workspace, plans),
+    ):
+        console.print(line, soft_wrap=True, markup=False)
