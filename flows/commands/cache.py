@@ -56,15 +56,27 @@ def prune(
 
 
 @app.command()
-def export(path: Annotated[Path, typer.Argument(help="The Parquet file to write.")]) -> None:
-    """Write every reply to one Parquet file."""
+def export(
+    path: Annotated[Path, typer.Argument(help="The Parquet file to write.")],
+    build: Annotated[str | None, typer.Option(help="Only replies that this build paid for.")] = None,
+) -> None:
+    """Write the replies to one Parquet file, so that a build can be replayed elsewhere without a provider."""
     from tasks.foundation.errors import StoreError
 
     with _cache() as cache:
         try:
-            typer.echo(f"{cache.export(path):,} replies written to {path}")
+            written = cache.export(path, runs=f"{build}/" if build else "")
+            typer.echo(f"{written:,} replies written to {path}")
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error}") from None
+
+
+@app.command(name="import")
+def import_(path: Annotated[Path, typer.Argument(help="A file of `colloquy cache export`.")]) -> None:
+    """Take in the replies of an exported file. `--set llm.replay_only=true` then runs without any provider."""
+    with _cache() as cache:
+        new, known = cache.import_from(path)
+        typer.echo(f"{new:,} replies taken in, {known:,} were known")
 
 
 def age(text: str) -> timedelta:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.foundation.errors import StoreError
+from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
 from tasks.foundation.llm.cache import Entry, ReplyCache
 from tasks.foundation.llm.request import RawReply, Usage
@@ -193,6 +194,74 @@ async def test_export_writes_every_reply_once(cache: ReplyCache, tmp_path: Path)
     table = pq.read_table(tmp_path / "replies.parquet")
     assert table.column("key").to_pylist() == [f"k{index:03}" for index in range(25)]
     assert table.column("reply")[0].as_py() == "hello"
+
+
+async def test_an_export_is_taken_in_elsewhere_and_known_replies_stay(cache: ReplyCache, tmp_path: Path) -> None:
+    await asyncio.gather(*(cache.put(entry(f"k{index}", f"text {index}")) for index in range(25)))
+    cache.export(tmp_path / "replies.parquet", batch=10)
+    other = ReplyCache(tmp_path / "other.sqlite")
+    await other.put(entry("k3", "its own"))
+    assert other.import_from(tmp_path / "replies.parquet", batch=7) == (24, 1)
+    assert other.import_from(tmp_path / "replies.parquet") == (0, 25)
+    kept, found = other.get("k3"), other.get("k7")
+    assert kept is not None and kept.reply.text == "its own"
+    assert found == cache.get("k7")
+    other.close()
+
+
+async def test_an_export_may_hold_the_replies_of_one_build_only(cache: ReplyCache, tmp_path: Path) -> None:
+    for number, run in enumerate(("first/voting/f/r0", "first/judging@m/f/r0", "first-2/voting/f/r0")):
+        await cache.put(dataclasses.replace(entry(f"k{number}"), run_id=run))
+    assert cache.export(tmp_path / "replies.parquet", runs="first/") == 2
+
+
+def _of_another_version(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({"colloquy_reply_key_version": "0"}), path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda path: path.write_bytes(b"PAR1 and nothing else"), "cannot be read as a Parquet file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "cannot be read as a Parquet file"),
+        (lambda path: path.unlink(), "cannot be read as a Parquet file"),
+        (lambda path: pq.write_table(pq.read_table(path).drop_columns(["usage"]), path), "lacks usage"),
+        (lambda path: pq.write_table(pq.read_table(path).replace_schema_metadata(None), path), "it is none"),
+        (_of_another_version, "key version 0"),
+    ],
+)
+async def test_a_file_that_is_no_export_is_refused_whole(
+    cache: ReplyCache, tmp_path: Path, spoil: Callable[[Path], object], sentence: str
+) -> None:
+    await cache.put(entry("k"))
+    path = tmp_path / "replies.parquet"
+    cache.export(path)
+    spoil(path)
+    other = ReplyCache(tmp_path / "other.sqlite")
+    with pytest.raises(SourceError, match=sentence):
+        other.import_from(path)
+    assert other.stats() == []
+    other.close()
+
+
+async def test_an_export_that_fails_leaves_no_file(
+    cache: ReplyCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cache.put(entry("k"))
+    monkeypatch.setattr(cache, "_batches", lambda *_: iter([[("k",)]]))
+    with pytest.raises(ValueError):
+        cache.export(tmp_path / "replies.parquet")
+    assert not list(tmp_path.glob("replies*"))
+
+
+async def test_what_a_run_paid_for_is_found_by_the_beginning_of_its_id(cache: ReplyCache) -> None:
+    runs = ("b/voting/f/r0", "b/voting/f/r1", "b/voting@x/f/r0", "b_2/voting/f/r0", "b-2/x/f/r0")
+    for number, run in enumerate(runs):
+        await cache.put(dataclasses.replace(entry(f"k{number}"), run_id=run))
+    assert len(list(cache.paid_under("b/"))) == 3
+    assert list(cache.paid_under("b/voting/")) == [("judge", Usage(10, 4, 6, None))] * 2
+    assert len(list(cache.paid_under("b_2/"))) == 1
 
 
 async def test_a_closed_cache_refuses_to_write(cache: ReplyCache) -> None:

@@ -288,6 +288,33 @@ async def test_a_pause_of_hours_fails_the_row_for_a_later_run(cache: ReplyCache)
     assert outcome.error is not None and outcome.error.may_pass_later and one.calls_made == 1
 
 
+async def test_a_replay_without_a_provider_answers_from_the_cache_and_never_calls(cache: ReplyCache) -> None:
+    await engine(cache, [reply(GOOD)]).ask(request())
+    replay = engine(cache, [], replay_only=True)
+    outcome = await replay.ask(request())
+    assert outcome.answer is not None and replay.calls_made == 0
+    with pytest.raises(ModelUnavailable, match=r"llm\.replay_only is true and the reply to 'judge' of row 'row-2'"):
+        await replay.ask(request(row_key="row-2", sample=1))
+
+
+async def test_a_quota_refusal_does_not_use_up_the_attempts_of_a_call(cache: ReplyCache) -> None:
+    refusals = [failure("rate_limited")] * 7
+    outcome = await engine(cache, [*refusals, reply(GOOD)], patience=Patience(3, 0.0)).ask(request())
+    assert outcome.answer is not None and outcome.record.attempts == 8
+
+
+async def test_a_call_that_is_always_refused_fails_in_the_end(cache: ReplyCache) -> None:
+    outcome = await engine(cache, [failure("rate_limited")] * 12, patience=Patience(3, 0.0)).ask(request())
+    assert outcome.error is not None and outcome.error.kind == "rate_limited"
+    assert outcome.record.attempts == 12
+
+
+async def test_a_model_that_stays_away_stops_the_run_instead_of_failing_every_row(cache: ReplyCache) -> None:
+    one = engine(cache, ScriptedProvider(lambda call: failure("connection")), patience=Patience(50, 0.001, 0.01))
+    with pytest.raises(ModelUnavailable, match="answered nothing"):
+        await asyncio.gather(*(one.ask(request(sample=n)) for n in range(8)))
+
+
 async def test_an_unavailable_model_stops_the_run(cache: ReplyCache) -> None:
     with pytest.raises(ModelUnavailable):
         await engine(cache, [ModelUnavailable("no such model")]).ask(request())

@@ -8,26 +8,28 @@ turned out unreadable are, for they were paid for and a replay must walk the sam
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.foundation.errors import StoreError
-from tasks.foundation.llm.request import RawReply, Usage
+from tasks.foundation.errors import SourceError, StoreError
+from tasks.foundation.llm.request import KEY_VERSION, RawReply, Usage
 
 BATCH_REPLIES = 64
 BATCH_SECONDS = 0.05
 QUIET_SECONDS = 0.003
 """A batch is also closed when nothing has arrived for this long: a lone request need not wait."""
 BUSY_SECONDS = 60.0
+_FORMAT = "colloquy_reply_key_version"
+"""Metadata of an exported file: the version of the key that its rows are found under."""
 
 _SCHEMA = """
 create table if not exists replies (
@@ -90,6 +92,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class _Waiting:
+    """An entry on its way to the disk, and who waits for it."""
+
+    entry: Entry
+    loop: asyncio.AbstractEventLoop
+    written: asyncio.Future[None]
+
+
+@dataclass(frozen=True, slots=True)
 class CachedReply:
     """What a look-up finds: the reply as it came, who paid for it and when (UTC)."""
 
@@ -120,7 +131,7 @@ class ReplyCache:
         self._read_lock = threading.Lock()
         self._start_lock = threading.Lock()
         self._reader = self._connect()
-        self._queue: queue.SimpleQueue[tuple[Entry, Future[None]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._closed = False
 
@@ -138,15 +149,16 @@ class ReplyCache:
 
         A reply whose caller is cancelled meanwhile is still written.
         """
-        future: Future[None] = Future()
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
         with self._start_lock:
             if self._closed:
                 raise StoreError(f"The reply cache {self.path} is closed.")
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write_batches, name="reply-cache", daemon=True)
                 self._writer.start()
-            self._queue.put((entry, future))
-        await asyncio.shield(asyncio.wrap_future(future))
+            self._queue.put(_Waiting(entry, loop, written))
+        await written
 
     def stats(self) -> list[CacheStats]:
         """Replies and tokens by stage and alias, in that order."""
@@ -156,6 +168,12 @@ class ReplyCache:
             " min(created_at), max(created_at) from replies group by stage, alias order by stage, alias"
         )
         return [CacheStats(*row) for row in rows]
+
+    def paid_under(self, prefix: str) -> Iterator[tuple[str, Usage]]:
+        """Alias and usage of every reply whose `run_id` begins so: what those runs have paid for."""
+        after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        rows = self._read_all("select alias, usage from replies where run_id >= ? and run_id < ?", (prefix, after))
+        return ((alias, Usage(*json.loads(usage))) for alias, usage in rows)
 
     def prune(self, *, older_than: datetime | None = None, stage: str | None = None) -> int:
         """Deletes the replies that match every given condition; returns how many.
@@ -182,19 +200,59 @@ class ReplyCache:
         finally:
             connection.close()
 
-    def export(self, path: Path | str, *, batch: int = 2000) -> int:
-        """Writes every reply to one Parquet file, ordered by key; returns the number of rows."""
+    def export(self, path: Path | str, *, runs: str = "", batch: int = 2000) -> int:
+        """Writes replies to one Parquet file, ordered by key; returns the number of rows.
+
+        `runs`: only those paid for by runs whose id begins so (`"first/"`: by build `first`); empty: all. The file
+        appears whole or not at all.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = pa.schema([(name, _arrow_type(pa, name)) for name in _COLUMNS])
+        schema = pa.schema([(name, _arrow_type(pa, name)) for name in _COLUMNS], {_FORMAT: str(KEY_VERSION)})
+        unfinished = Path(f"{path}.unfinished")
         written = 0
-        with pq.ParquetWriter(path, schema) as writer:
-            for rows in self._batches(batch):
-                columns = [list(column) for column in zip(*rows, strict=True)]
-                writer.write_table(pa.table(dict(zip(_COLUMNS, columns, strict=True)), schema=schema))
-                written += len(rows)
+        try:
+            with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
+                for rows in self._batches(batch, runs):
+                    columns = [list(column) for column in zip(*rows, strict=True)]
+                    writer.write_table(pa.table(dict(zip(_COLUMNS, columns, strict=True)), schema=schema))
+                    written += len(rows)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
         return written
+
+    def import_from(self, path: Path | str, *, batch: int = 2000) -> tuple[int, int]:
+        """Takes in the replies of an exported file; returns how many were new and how many were known already.
+
+        All of them or, when something is wrong with the file, none. Raises SourceError for a file that is no
+        export of this version.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            file = pq.ParquetFile(path)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SourceError(f"{path} cannot be read as a Parquet file of replies: {error}") from None
+        _check_export(path, file.schema_arrow)
+        connection = self._connect()
+        try:
+            connection.execute("begin immediate")
+            before = connection.total_changes
+            read = 0
+            for part in file.iter_batches(batch_size=batch):
+                rows = zip(*(part.column(name).to_pylist() for name in _COLUMNS), strict=True)
+                connection.executemany(_INSERT, rows)
+                read += part.num_rows
+            new = connection.total_changes - before
+            connection.execute("commit")
+        except (sqlite3.Error, OSError, pa.ArrowInvalid) as error:
+            raise self._trouble(f"cannot take in {path}", error) from error
+        finally:
+            connection.close()
+        return new, read - new
 
     def close(self) -> None:
         """Writes what is waiting and closes the file; a second close does nothing."""
@@ -231,7 +289,7 @@ class ReplyCache:
                 continue
             try:
                 connection = connection or self._connect()
-                _commit(connection, [entry for entry, _ in batch])
+                _commit(connection, [waiting.entry for waiting in batch])
             except (sqlite3.Error, StoreError, ValueError) as error:
                 _settle(batch, self._trouble("cannot be written", error))
             except BaseException as error:  # noqa: BLE001 - a bug: the waiters must hear of it rather than hang
@@ -241,7 +299,7 @@ class ReplyCache:
         if connection is not None:
             connection.close()
 
-    def _next_batch(self) -> tuple[list[tuple[Entry, Future[None]]], bool]:
+    def _next_batch(self) -> tuple[list[_Waiting], bool]:
         """What to commit together, and whether it is the last."""
         first = self._queue.get()
         if first is None:
@@ -265,10 +323,12 @@ class ReplyCache:
         except sqlite3.Error as error:
             raise self._trouble("cannot be read", error) from error
 
-    def _batches(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
+    def _batches(self, size: int, runs: str) -> Iterator[list[tuple[Any, ...]]]:
         after = ""
-        select = f"select {', '.join(_COLUMNS)} from replies where key > ? order by key limit ?"
-        while rows := self._read_all(select, (after, size)):
+        select = (
+            f"select {', '.join(_COLUMNS)} from replies where key > ? and substr(run_id, 1, ?) = ? order by key limit ?"
+        )
+        while rows := self._read_all(select, (after, len(runs), runs, size)):
             after = rows[-1][0]
             yield rows
 
@@ -276,6 +336,20 @@ class ReplyCache:
         return StoreError(
             f"The reply cache {self.path} {what}: {error}. Check the disk's free space and permissions;"
             " what was committed before is safe."
+        )
+
+
+def _check_export(path: Path | str, schema: Any) -> None:
+    """SourceError unless the file was written by `export` under the same version of the key."""
+    version = (schema.metadata or {}).get(_FORMAT.encode())
+    missing = [name for name in _COLUMNS if name not in schema.names]
+    if version is None or missing:
+        lacks = f" (it lacks {', '.join(missing)})" if missing else ""
+        raise SourceError(f"expected {path} to be a file of `colloquy cache export`, and it is none{lacks}")
+    if version.decode() != str(KEY_VERSION):
+        raise SourceError(
+            f"{path} holds replies under key version {version.decode()}, where {KEY_VERSION} was expected: export them "
+            "again with the version of Colloquy that runs here"
         )
 
 
@@ -303,8 +377,20 @@ def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> None:
         raise
 
 
-def _settle(batch: list[tuple[Entry, Future[None]]], error: BaseException | None) -> None:
-    for _, future in batch:
+def _settle(batch: list[_Waiting], error: BaseException | None) -> None:
+    """Tells those who wait, with one wake-up for each event loop rather than one for each reply."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for waiting in batch:
+        by_loop.setdefault(waiting.loop, []).append(waiting.written)
+    for loop, futures in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve, futures, error)
+
+
+def _resolve(futures: list[asyncio.Future[None]], error: BaseException | None) -> None:
+    for future in futures:
+        if future.done():
+            continue
         if error is None:
             future.set_result(None)
         else:

@@ -154,8 +154,11 @@ class Engine:
             await self._sender.close()
 
     async def settled(self) -> None:
-        """Waits until every call under way has ended and what it got is on disk; failures are its callers'."""
-        while self._flights:
+        """Waits until every call under way has ended and what it got is on disk; failures are its callers'.
+
+        Calls in batch jobs are not waited for: the provider works on, and the next run finds the job.
+        """
+        while self._flights and not self._batched:
             await asyncio.wait([flight.task for flight in self._flights.values()])
 
     async def _walk(self, chain: Chain, request: Request) -> Any:
