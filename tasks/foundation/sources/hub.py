@@ -59,7 +59,8 @@ def read_dataset(source: Source, columns: Sequence[str] = ()) -> Iterator[Source
             stream = stream.select_columns(list(columns))
         if source.limit is not None:
             stream = stream.take(source.limit)
-        batches = stream.with_format("arrow").iter(min(BATCH, source.limit or BATCH))
+        tables = stream.with_format("arrow").iter(min(BATCH, source.limit or BATCH))
+        batches = (batch for table in tables for batch in table.to_batches())
         yield from read_batches(batches, f"{source.hub}[{split}]")
 
 

@@ -13,20 +13,18 @@ import pyarrow as pa
 
 from tasks.foundation.sources.rows import Problem, SourceRow
 
-Batch = pa.RecordBatch | pa.Table
 
-
-def read_batches(batches: Iterable[Batch], label: str) -> Iterator[SourceRow]:
+def read_batches(batches: Iterable[pa.RecordBatch], label: str) -> Iterator[SourceRow]:
     """The rows of some batches, numbered through; text that is not UTF-8 is a problem of its row."""
     start = 0
     for batch in batches:
-        json = _Json(batch) if all(map(_is_simple, batch.schema.types)) else None
+        text = _Json(batch) if all(map(_is_simple, batch.schema.types)) else None
         for number, value in enumerate(_values(batch)):
             index, where = start + number, f"{label}:{start + number + 1}"
             if isinstance(value, Problem):
                 yield SourceRow(index, where, problem=value)
             else:
-                yield SourceRow(index, where, value, written=json and partial(json.row, number))
+                yield SourceRow(index, where, value, written=partial(text.row, number) if text else None)
         start += batch.num_rows
 
 
@@ -36,7 +34,7 @@ class _Json:
     One pass in native code is several times quicker than one row after the other.
     """
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
 
     def row(self, number: int) -> str:
@@ -46,10 +44,11 @@ class _Json:
     def _texts(self) -> list[str]:
         frame = pl.from_arrow(self._batch)
         assert isinstance(frame, pl.DataFrame)
-        return frame.select(sorted(frame.columns)).to_struct("row").struct.json_encode().to_list()
+        texts: list[str] = frame.select(sorted(frame.columns)).to_struct("row").struct.json_encode().to_list()
+        return texts
 
 
-def _values(batch: Batch) -> Iterable[Any]:
+def _values(batch: pa.RecordBatch) -> Iterable[Any]:
     try:
         values = batch.to_pylist()
     except UnicodeDecodeError:
@@ -57,7 +56,7 @@ def _values(batch: Batch) -> Iterable[Any]:
     return values if all(map(_is_plain, batch.schema.types)) else map(plain, values)
 
 
-def _value(one: Batch) -> Any:
+def _value(one: pa.RecordBatch) -> Any:
     try:
         return plain(one.to_pylist()[0])
     except UnicodeDecodeError as error:
