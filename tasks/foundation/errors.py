@@ -103,3 +103,9 @@ class TooManyFailures(ColloquyError):
     """A stage passed its `max_failure_rate`; what was done is kept, the same command goes on."""
 
     exit_code = 5
+
+
+class BudgetReached(ColloquyError):
+    """A budget of the settings is used up; what was answered is kept, a larger budget goes on."""
+
+    exit_code = 9

@@ -21,7 +21,7 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views, use_build
 from tests.unit.echo_stage import KEYS, STAGE
 
-QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "run.rows_in_flight=1")
+QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "llm.retry_base_seconds=0", "run.rows_in_flight=1")
 
 
 class Model:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,15 +19,22 @@ from tasks.foundation.tables.operations import LlmCall, Reply
 
 
 class ItemAsker:
-    """Asks for one item. `rows()` gives its llm_calls and replies, also after a failure."""
+    """Asks for one item. `rows()` gives its llm_calls and replies, also after a failure.
 
-    def __init__(self, engine: Engine, stage: str, row_key: str, seed: int, revision: int) -> None:
+    `earlier` is the asker of a try of the same item that failed: what only it asked stays in the ledger, and
+    its calls that failed count with those that asked the same again.
+    """
+
+    def __init__(
+        self, engine: Engine, stage: str, row_key: str, seed: int, revision: int, earlier: ItemAsker | None = None
+    ) -> None:
         self._engine = engine
         self._stage = stage
         self._row_key = row_key
         self._seed = seed
         self._revision = revision
         self._outcomes: list[Outcome] = []
+        self._earlier = earlier.outcomes() if earlier is not None else []
 
     async def __call__(
         self,
@@ -67,11 +76,15 @@ class ItemAsker:
 
     def rows(self) -> Mapping[str, list[Row]]:
         """Ledger rows in the order the requests ended, sorted so that a replay writes the same."""
-        ended = sorted(self._outcomes, key=lambda outcome: (outcome.record.purpose, outcome.record.request_id))
+        ended = sorted(self.outcomes(), key=lambda outcome: (outcome.record.purpose, outcome.record.request_id))
         return {
             "llm_calls": [ledger_row(outcome.record, self._revision) for outcome in ended],
             "replies": [reply_row(outcome.trace) for outcome in ended],
         }
+
+    def outcomes(self) -> list[Outcome]:
+        """Every request once, with the attempts of all tries."""
+        return merged(self._earlier, self._outcomes)
 
     @property
     def last_reply(self) -> str:
@@ -80,7 +93,27 @@ class ItemAsker:
     @property
     def attempts(self) -> int:
         """Provider calls of all its requests."""
-        return sum(outcome.record.attempts for outcome in self._outcomes)
+        return sum(outcome.record.attempts for outcome in self.outcomes())
+
+
+def merged(earlier: Sequence[Outcome], later: Sequence[Outcome]) -> list[Outcome]:
+    """`later`, with the attempts of requests that had failed in `earlier`, and the requests that were not repeated.
+
+    A request that was answered the first time is answered from the cache the second time and booked the same.
+    """
+    failed = Counter[str]()
+    for outcome in earlier:
+        if outcome.error is not None:
+            failed[outcome.record.request_id] += outcome.record.attempts
+    repeated = {outcome.record.request_id for outcome in later}
+    kept = [outcome for outcome in earlier if outcome.record.request_id not in repeated]
+    return kept + [_with_attempts(outcome, failed.pop(outcome.record.request_id, 0)) for outcome in later]
+
+
+def _with_attempts(outcome: Outcome, more: int) -> Outcome:
+    if not more:
+        return outcome
+    return replace(outcome, record=replace(outcome.record, attempts=outcome.record.attempts + more))
 
 
 def words_of(outcome: Outcome) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,23 +56,28 @@ def items_accounting(files: RunFiles, labels: Sequence[str], n_items: int) -> tu
 
 def usage_of(files: RunFiles, ledger: Sequence[Part]) -> dict[str, Any]:
     """Sums over the ledger. Tokens and dollars are of the replies this run got; None: not all known."""
-    rows = [row for part in ledger for row in files.read(part.path, "llm_calls").to_pylist()]
-    made = [row for row in rows if not row["from_cache"]]
-    answered = [row for row in made if row["finish_reason"] is not None]
+    columns = ["from_cache", "attempts", "finish_reason", "prompt_tokens", "completion_tokens", "cost_usd"]
+    parts = [files.read(part.path, "llm_calls").select(columns) for part in ledger]
+    rows = pa.concat_tables([TABLES["llm_calls"].schema.empty_table().select(columns), *parts])
+    made = rows.filter(pc.invert(rows["from_cache"]))
+    answered = made.filter(pc.is_valid(made["finish_reason"]))
     return {
-        "requests": len(rows),
-        "calls": sum(row["attempts"] for row in made),
-        "from_cache": len(rows) - len(made),
-        "prompt_tokens": _total([row["prompt_tokens"] for row in answered]),
-        "completion_tokens": _total([row["completion_tokens"] for row in answered]),
-        "cost_usd": _total([row["cost_usd"] for row in answered]),
+        "requests": rows.num_rows,
+        "calls": pc.sum(made["attempts"]).as_py() or 0,
+        "from_cache": rows.num_rows - made.num_rows,
+        "prompt_tokens": _total(answered["prompt_tokens"]),
+        "completion_tokens": _total(answered["completion_tokens"]),
+        "cost_usd": _total(answered["cost_usd"]),
     }
 
 
-def _total(values: Sequence[float | None]) -> float | None:
-    """The sum; None when one of the values is not known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+def _total(column: pa.ChunkedArray) -> float | None:
+    """The sum; None when one of the values is not known. Dollars are added without rounding errors, in any order."""
+    if column.null_count:
+        return None
+    if pa.types.is_floating(column.type):
+        return math.fsum(column.to_pylist())
+    return pc.sum(column).as_py() or 0
 
 
 def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:

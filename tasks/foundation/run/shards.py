@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.foundation.errors import ModelError, TooManyFailures
+from tasks.foundation.errors import BudgetReached, ModelError, TooManyFailures
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.run.asking import ItemAsker
 from tasks.foundation.run.progress import Progress
@@ -29,8 +29,17 @@ class Worked:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """One item's end. `failure` is None where it produced."""
+
+    rows: Mapping[str, Sequence[Row]]
+    asker: ItemAsker
+    failure: ModelError | None
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
-    """Works on items of one stage run."""
+    """Works on items of one stage run: `rows_in_flight` at a time, the others wait as keys."""
 
     stage: Stage
     context: StageContext
@@ -40,39 +49,75 @@ class Worker:
     revision: int
     rows_in_flight: int
     max_failure_rate: float
+    salvage_rounds: int = 0
 
     async def work(self, keys: Sequence[str]) -> Worked:
-        """Rows of all `keys`, in their order. Raises TooManyFailures, ModelUnavailable or StoreError."""
+        """Rows of all `keys`, in their order.
+
+        Items that failed in passing are tried again when all others are done, so many rounds as the settings say.
+        Raises TooManyFailures, BudgetReached, ModelUnavailable or StoreError.
+        """
         assert self.stage.briefs is not None
         briefs = await asyncio.to_thread(self.stage.briefs, self.context, keys)
-        places = asyncio.Semaphore(self.rows_in_flight)
+        ended: dict[str, Ended] = {}
+        await self._all(keys, briefs, ended)
+        for _ in range(self.salvage_rounds):
+            again = [key for key in keys if _may_pass(ended[key])]
+            if not again:
+                break
+            self._uncount(len(again))
+            await self._all(again, briefs, ended)
+        return self._gathered(keys, ended)
+
+    async def _all(self, keys: Sequence[str], briefs: Mapping[str, Any], ended: dict[str, Ended]) -> None:
+        """Every key once; an earlier end of a key is replaced, and what it had cost is kept in its asker."""
+        waiting = iter(keys)
+
+        async def one_after_another() -> None:
+            for key in waiting:
+                ended[key] = await self._item(key, briefs[key], ended.get(key))
+
         try:
             async with asyncio.TaskGroup() as group:
-                jobs = [group.create_task(self._item(key, briefs[key], places)) for key in keys]
+                for _ in range(min(self.rows_in_flight, len(keys))):
+                    group.create_task(one_after_another())
         except BaseExceptionGroup as several:
             raise first_error(several) from None
+        if self.engine.budget.reached is not None:
+            await self.engine.settled()
+            raise BudgetReached(f"stage {self.stage.name} stopped: {self.engine.budget.reached}")
+
+    async def _item(self, key: str, brief: Any, earlier: Ended | None) -> Ended:
+        assert self.stage.work is not None
+        before = earlier.asker if earlier else None
+        asker = ItemAsker(self.engine, self.stage.name, key, self.seed, self.revision, before)
+        try:
+            made = await self.stage.work(self.context, brief, asker)
+        except ModelError as error:
+            if error.kind != "budget":
+                self.progress.last_failure = f"{error.kind}, {error}"
+                self._count(False)
+            return Ended({}, asker, error)
+        self._count(True)
+        return Ended(made, asker, None)
+
+    def _gathered(self, keys: Sequence[str], ended: dict[str, Ended]) -> Worked:
+        """The rows in the order of the keys; each end is let go as soon as it is written down."""
         worked = Worked()
-        for rows, produced in (job.result() for job in jobs):
-            worked.n_produced += produced
-            for table, each in rows.items():
-                worked.rows[table].extend(each)
+        for key in keys:
+            end = ended.pop(key)
+            worked.n_produced += end.failure is None
+            if end.failure is not None:
+                worked.rows["rejects"].append(_reject(self.stage.name, key, end.failure, end.asker))
+            for rows in (end.rows, end.asker.rows()):
+                for table, each in rows.items():
+                    worked.rows[table].extend(each)
         return worked
 
-    async def _item(self, key: str, brief: Any, places: asyncio.Semaphore) -> tuple[Mapping[str, list[Row]], bool]:
-        assert self.stage.work is not None
-        async with places:
-            asker = ItemAsker(self.engine, self.stage.name, key, self.seed, self.revision)
-            rows: dict[str, list[Row]] = {}
-            produced = True
-            try:
-                made = await self.stage.work(self.context, brief, asker)
-                rows = {table: list(each) for table, each in made.items()}
-            except ModelError as error:
-                produced = False
-                rows["rejects"] = [_reject(self.stage.name, key, error, asker)]
-                self.progress.last_failure = f"{error.kind}, {error}"
-            self._count(produced)
-            return {**rows, **asker.rows()}, produced
+    def _uncount(self, again: int) -> None:
+        self.progress.rows_done -= again
+        self.progress.rows_failed -= again
+        self.progress.changed()
 
     def _count(self, produced: bool) -> None:
         progress = self.progress
@@ -106,6 +151,10 @@ def _reject(stage: str, key: str, error: ModelError, asker: ItemAsker) -> Reject
         attempts=max(asker.attempts, error.attempts),
         payload=None,
     )
+
+
+def _may_pass(end: Ended) -> bool:
+    return end.failure is not None and end.failure.may_pass_later
 
 
 def first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:

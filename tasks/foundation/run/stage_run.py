@@ -28,6 +28,7 @@ from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_o
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
+from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import StageSection
 from tasks.foundation.stage import Finished, Stage
@@ -64,7 +65,10 @@ class StageRun:
         self.decision: Decision
         self.decision, self.revision = decide(self.previous, self.inputs.fingerprint, force)
         if not self.up_to_date:
-            check_models(stage, workspace, member)
+            specs = [workspace.models[alias] for alias in stage.aliases(workspace.settings, member)]
+            check_budget(stage.name, workspace.settings, specs, batched=self._batched)
+            if not workspace.settings.llm.replay_only:
+                check_models(stage, workspace, member)
 
     @staticmethod
     def open(
@@ -184,6 +188,11 @@ class StageRun:
         return section
 
     @property
+    def _batched(self) -> bool:
+        """Whether the stage's requests travel in batch jobs."""
+        return getattr(self._section, "mode", "live") == "batch"
+
+    @property
     def _completes(self) -> Commit | None:
         """The partial commit whose failed rows this run redoes."""
         return self.previous if self.decision == "redo failed rows" else None
@@ -234,6 +243,7 @@ class StageRun:
             revision=self.revision,
             rows_in_flight=settings.run.rows_in_flight,
             max_failure_rate=self._section.max_failure_rate,
+            salvage_rounds=settings.llm.salvage_rounds,
         )
 
     def _asking(self) -> Engine:
@@ -248,6 +258,15 @@ class StageRun:
                     settings.llm.retry_attempts, settings.llm.retry_base_seconds, settings.llm.outage_seconds
                 ),
                 replay_only=settings.llm.replay_only,
+                budget=budget_of(
+                    self.stage.name,
+                    self.build,
+                    settings,
+                    self.workspace.models,
+                    self.workspace.cache,
+                    batched=self._batched,
+                ),
+                batched=self._batched,
                 fresh_salt=seed_of(self.build) if settings.run.fresh else None,
                 on_call=self._on_call,
             )

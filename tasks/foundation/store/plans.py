@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +28,19 @@ class ShardPlan:
         return sum(len(keys) for keys in self.shards)
 
 
+MOST_SHARDS = 256
+"""Each shard is a task of Prefect's, whose server is at ease with hundreds and not with thousands."""
+
+
 def deal(items: Sequence[str], shard_rows: int) -> tuple[tuple[str, ...], ...]:
-    """Items in order, `shard_rows` a shard. StoreError when an item is named twice."""
+    """Items in order, `shard_rows` a shard, more where that would make too many shards.
+
+    StoreError when an item is named twice.
+    """
     if len(set(items)) != len(items):
-        twice = sorted({item for item in items if items.count(item) > 1})[:3]
+        twice = sorted(item for item, count in Counter(items).items() if count > 1)[:3]
         raise StoreError(f"row keys must be unique within a stage, found twice: {', '.join(twice)}")
+    shard_rows = max(shard_rows, math.ceil(len(items) / MOST_SHARDS))
     return tuple(tuple(items[start : start + shard_rows]) for start in range(0, len(items), shard_rows))
 
 

@@ -1,0 +1,66 @@
+"""The budgets of one stage run: what the settings allow, less what this build has paid for before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.llm.budget import Allowed, Budget, Spent, spent_of
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.pricing import Pricing, pricing_of
+from tasks.foundation.llm.request import ModelSpec, Usage
+from tasks.foundation.settings import BudgetSection, Settings
+
+PROBE = Usage(1000, 0, 1000, 0)
+"""A call of ordinary size, to see whether a model has a price at all."""
+
+
+def check_budget(stage: str, settings: Settings, specs: Iterable[ModelSpec], *, batched: bool) -> None:
+    """ConfigError when dollars are limited and a model of the stage has no known price."""
+    limits = {name: section.max_cost_usd for name, section in _sections(stage, settings)}
+    named = [f"{name}.max_cost_usd" for name, dollars in limits.items() if dollars is not None]
+    if not named:
+        return
+    unpriced = sorted({spec.alias for spec in specs if pricing_of(spec, batched=batched)(PROBE) is None})
+    if unpriced:
+        raise ConfigError(
+            f"{' and '.join(named)}: expected a price for every model of stage {stage}, found none for "
+            f"{', '.join(unpriced)}. Give them `prices` in configs/models.yaml, or limit "
+            "max_calls or max_tokens instead."
+        )
+
+
+def budget_of(
+    stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache, *, batched: bool
+) -> Budget:
+    """The run's budget and the stage's, with what the build (the stage of the build) has spent so far."""
+    prefixes = {"run.budget": [f"{build}/"], f"{stage}.budget": [f"{build}/{stage}/", f"{build}/{stage}@"]}
+    allowed = []
+    for name, section in _sections(stage, settings):
+        limit = Allowed(name, Spent(), section.max_calls, section.max_tokens, section.max_cost_usd)
+        if limit.sets_something:
+            before = _spent(prefixes[name], models, cache, batched)
+            limit = Allowed(name, before, section.max_calls, section.max_tokens, section.max_cost_usd)
+        allowed.append(limit)
+    return Budget(allowed)
+
+
+def _sections(stage: str, settings: Settings) -> Sequence[tuple[str, BudgetSection]]:
+    return (("run.budget", settings.run.budget), (f"{stage}.budget", getattr(settings, stage).budget))
+
+
+def _spent(prefixes: Sequence[str], models: Mapping[str, ModelSpec], cache: ReplyCache, batched: bool) -> Spent:
+    """A model that is no longer known costs nothing that could be counted; its calls and tokens are."""
+    pricings: dict[str, Pricing] = {}
+    total = Spent()
+    for prefix in prefixes:
+        for alias, usage in cache.paid_under(prefix):
+            if alias not in pricings:
+                known = alias in models
+                pricings[alias] = pricing_of(models[alias], batched=batched) if known else _unknown
+            total = total + spent_of(usage, pricings[alias](usage))
+    return total
+
+
+def _unknown(usage: Usage) -> None:
+    return None
