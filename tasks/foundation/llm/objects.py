@@ -1,25 +1,33 @@
-"""Where in a reply its JSON objects stand, and which parts of it are reasoning.
+"""Where in a reply its JSON objects stand and what they say, and which parts of it are reasoning.
 
 Both are found in one pass over the text, whatever is in it: a reply of a million braces takes as long as
 a reply of a million letters.
 
->>> [found.source for found in find_objects('A set {a, b}. {"score": 3} or {"score": 4}')]
-['{"score": 3}', '{"score": 4}']
+>>> [found.value for found in find_objects('A set {a, b}. {"score": 3} or {score: 4}')]
+[{'score': 3}, {'score': 4}]
 >>> without_reasoning('<think>3? {"score": 9}</think>{"score": 4}')
 '{"score": 4}'
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from tasks.foundation.llm.mend import INVISIBLE, mended_at
 
 EDGES = " \t\r\n\u200b\u200e\u200f\u2060\ufeff\u00ad"
 """White space and marks without width, of no use at the ends of a text."""
 
+MENDS_TRIED = 8
+"""Objects of a text that may turn out beyond mending; each may be read to the text's end to find that out."""
+
+_UNSEEN = re.compile(f"[{INVISIBLE}]")
+_HIDES_BRACES = re.compile(r"['“‘「＂]|//|/\*|#")
 _OBJECT_PATTERN = rf"\{{[\s{INVISIBLE}]*+(?:[\"'“‘「＂}}]|//|/\*|\#|[\w-]{{1,80}}+\s*+[:：])"
 _OBJECT = re.compile(_OBJECT_PATTERN)
 _BRACE_OR_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}"]', re.DOTALL)
@@ -36,31 +44,34 @@ _TAG_OR_OBJECT = re.compile(rf"{_TAG_PATTERN}|{_OBJECT_PATTERN}")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A JSON object as found in the text, from `start` on. `closed` False: the text ends inside it."""
+    """What may be a JSON object: `text[start:end]`, its `value`, and whether its syntax was `mended`.
 
-    source: str
+    `fault` and `sentence` say why the value is none or cannot be used. `ends` False: it is broken, and where
+    it ends is not known, so that everything up to the end of the text may be part of it.
+    """
+
     start: int
-    closed: bool
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.source)
+    end: int
+    value: Any = None
+    mended: bool = False
+    fault: Literal["unreadable", "invalid"] | None = None
+    sentence: str = ""
+    ends: bool = True
 
 
 def find_objects(text: str) -> Iterator[Candidate]:
-    """The top-level JSON objects of `text` in order; a brace of ordinary prose is stepped over.
+    """The top-level objects of `text` in order; a brace of ordinary prose is stepped over.
 
-    An object nested in a broken one is never offered as if it were the reply.
+    An object nested in a broken one, or standing in a text of it, is never offered as if it were the reply.
     """
-    ends = _Ends(text)
+    objects = _Objects(text)
     position = 0
     while begun := _OBJECT.search(text, position):
-        start = begun.start()
-        end = ends.of(start)
-        yield Candidate(text[start:end], start, closed=end is not None)
-        if end is None:
+        found = objects.at(begun.start())
+        yield found
+        if not found.ends:
             return
-        position = end
+        position = found.end
 
 
 def without_reasoning(text: str) -> str:
@@ -71,15 +82,15 @@ def without_reasoning(text: str) -> str:
     """
     if not any(sign in text for sign in _SIGNS) or not _TAG.search(text):
         return text
-    ends = _Ends(text)
+    objects = _Objects(text)
     kept: list[str] = []
     begun = position = 0
     nested = True
     while found := _TAG_OR_OBJECT.search(text, position):
         if found.group().startswith("{"):
-            if (object_end := ends.of(found.start())) is None:
+            if not (data := objects.at(found.start())).ends:
                 break
-            position = object_end
+            position = data.end
         elif _ends(found.group()):
             kept.clear()
             begun = position = found.end()
@@ -116,26 +127,69 @@ def _ends(tag: str) -> bool:
     return tag[1] == "/" or "final" in tag
 
 
-class _Ends:
-    """Where the objects of a text end.
+class _Objects:
+    """Reads the objects of a text: as JSON, else mended.
 
-    Their braces say so unless a quote that was not escaped hides some of them; from there on the objects
-    are read instead, so that no part of a text is searched for braces again and again.
+    Where no reading succeeds, the braces say where an object ends, unless it has what may hide some of them:
+    quotes that JSON does not know, or comments. Once an unescaped quote has hidden one, braces are not
+    counted any more, so that no part of a text is searched for them again and again.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._by_braces = True
+        self._mends_left = MENDS_TRIED
 
-    def of(self, start: int) -> int | None:
-        """Index after the brace that closes `text[start]`, or None."""
-        if self._by_braces and (end := _closing_brace(self._text, start)) is not None:
-            return end
-        self._by_braces = False
-        try:
-            return mended_at(self._text, start)[1]
-        except ValueError:
-            return None
+    def at(self, start: int) -> Candidate:
+        """The object that begins with the brace at `start`."""
+        end = _closing_brace(self._text, start) if self._by_braces else None
+        self._by_braces = end is not None
+        sentence = "Your reply ended before the JSON object was complete."
+        if end is not None:
+            pairs = _Pairs()
+            try:
+                value = _parsed(self._text[start:end], pairs)
+                return Candidate(start, end, value, fault=pairs.fault, sentence=pairs.sentence)
+            except (ValueError, RecursionError) as error:
+                sentence = f"The JSON in your reply cannot be parsed: {error}."
+        if self._mends_left:
+            pairs = _Pairs()
+            try:
+                value, mended_end = mended_at(self._text, start, pairs)
+                return Candidate(start, mended_end, value, mended=True, fault=pairs.fault, sentence=pairs.sentence)
+            except ValueError:
+                self._mends_left -= 1
+        if end is None or _HIDES_BRACES.search(self._text[start:end]):
+            return Candidate(start, len(self._text), fault="unreadable", sentence=sentence, ends=False)
+        return Candidate(start, end, fault="unreadable", sentence=sentence)
+
+
+class _Pairs:
+    """Makes objects of their pairs; keeps in mind when one key had two different values."""
+
+    def __init__(self) -> None:
+        self.fault: Literal["invalid"] | None = None
+        self.sentence = ""
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if not key.isascii():
+                key = _UNSEEN.sub("", key)
+            if key in found and json.dumps(found[key]) != json.dumps(value):
+                self.fault = "invalid"
+                self.sentence = f"The key {key!r} appears twice with different values."
+            found[key] = value
+        return found
+
+
+def _parsed(source: str, pairs: _Pairs) -> Any:
+    return json.loads(source, parse_constant=_no_constant, object_pairs_hook=pairs, strict=False)
+
+
+def _no_constant(name: str) -> float:
+    """json calls it for NaN, Infinity and -Infinity, which JSON does not have."""
+    return math.nan if name == "NaN" else math.inf
 
 
 def _closing_brace(text: str, start: int) -> int | None:

@@ -15,7 +15,6 @@ Verdict(score=7)
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import deque
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from tasks.foundation.llm.mend import INVISIBLE, mended
+from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, Candidate, find_objects, without_reasoning
 from tasks.foundation.llm.schema import schema_of
 
@@ -43,12 +42,12 @@ __all__ = [
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
 
-CUT_OFF = "Your reply was cut off before the JSON object was complete."
-
 OBJECTS_TRIED = 32
 """The last objects of a reply that may be its answer; nothing that long before its end is one."""
 
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
+_GOES_ON = re.compile(r"[^{}\"'“‘「＂]*+[\"'“‘「＂][^{}]*+\}")
+"""After an object: a quote and then a brace that closes nothing. A text of it held an unescaped quote."""
 _NOTHING_MORE = re.compile(rf"[\s{INVISIBLE}`\]\"'”’」]*+")
 
 
@@ -85,7 +84,7 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
     if not candidates and (inner := _unquoted(visible)):
         visible, candidates = inner, _candidates(inner)
     if cut_off and not _is_whole(visible, candidates):
-        raise BadReply("truncated", CUT_OFF)
+        raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
         what = "empty" if not visible else "without a JSON object"
         raise BadReply("unreadable", f"Your reply was {what}.")
@@ -93,10 +92,6 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
         return _last_valid(visible, candidates, model)
     except RecursionError:
         raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
-    except BadReply as trouble:
-        if cut_off and trouble.kind == "unreadable":
-            raise BadReply("truncated", CUT_OFF) from None
-        raise
 
 
 def clean(text: str) -> str:
@@ -139,7 +134,7 @@ def _unquoted(text: str) -> str:
 
 def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
     """Whether a reply that was cut off had said all: its last object, and the list around it, are closed."""
-    if not candidates or not candidates[-1].closed:
+    if not candidates or candidates[-1].fault == "unreadable":
         return False
     after = text[candidates[-1].end :]
     in_list = text[: candidates[0].start].rstrip().endswith("[")
@@ -147,7 +142,7 @@ def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
 
 
 def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> Reading:
-    """The last candidate that validates, as it is or once its syntax is mended.
+    """The last candidate that validates.
 
     One that cannot be read makes the reply unreadable: what came before it was not the last word. Raises
     BadReply with the trouble of the last candidate that could be read, else of the last.
@@ -156,8 +151,7 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     next_start = len(text)
     for candidate in reversed(candidates):
         try:
-            value, repaired = _parsed(candidate, text[candidate.end : next_start])
-            return Reading(_validated(value, model), repaired)
+            return Reading(_usable(candidate, text[candidate.end : next_start], model), candidate.mended)
         except BadReply as trouble:
             troubles.append(trouble)
             if trouble.kind == "unreadable":
@@ -166,44 +160,13 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     raise next((worst for worst in troubles if worst.kind == "invalid"), troubles[0])
 
 
-def _parsed(candidate: Candidate, after: str) -> tuple[Any, bool]:
-    """The candidate's object, and whether its syntax had to be mended; `after`: what follows up to the next.
-
-    A brace in `after` that closes nothing may belong to an object that was mended: then it is no answer.
-    """
-    if not candidate.closed:
-        raise BadReply("unreadable", "Your reply ended before the JSON object was complete.")
-    try:
-        return _parse(candidate.source), False
-    except ValueError as error:
-        trouble = BadReply("unreadable", f"The JSON in your reply cannot be parsed: {error}.")
-    if after.count("}") > after.count("{"):
-        raise trouble
-    try:
-        return mended(candidate.source, _no_duplicates), True
-    except ValueError:
-        raise trouble from None
-
-
-def _parse(source: str) -> Any:
-    return json.loads(source, parse_constant=_no_constant, object_pairs_hook=_no_duplicates, strict=False)
-
-
-def _no_constant(name: str) -> float:
-    """json calls it for NaN, Infinity and -Infinity, which JSON does not have."""
-    return math.nan if name == "NaN" else math.inf
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object, unless one key has two different values: then nobody knows which was meant."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if not key.isascii():
-            key = _UNSEEN.sub("", key)
-        if key in found and json.dumps(found[key]) != json.dumps(value):
-            raise BadReply("invalid", f"The key {key!r} appears twice with different values.")
-        found[key] = value
-    return found
+def _usable(candidate: Candidate, after: str, model: type[BaseModel]) -> BaseModel:
+    """The candidate as `model`. `after`, what follows up to the next one, must not look like more of it."""
+    if candidate.fault is not None:
+        raise BadReply(candidate.fault, candidate.sentence)
+    if _GOES_ON.match(after):
+        raise BadReply("unreadable", "A brace in your reply closes nothing; quotes within texts must be escaped.")
+    return _validated(candidate.value, model)
 
 
 def _validated(value: Any, model: type[BaseModel]) -> BaseModel:
