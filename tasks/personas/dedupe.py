@@ -2,26 +2,31 @@
 
 Candidates are walked in a seeded order that depends only on their ids; one is kept if its cosine to every
 kept one is below the threshold. A dropped one names the kept one, among those kept before it, that it is
-closest to. The result does not depend on row order, block size or the batches in which the texts were
-encoded: wherever the stored float32 vectors leave a decision within `SLACK`, it is made on float64 vectors
-of the texts encoded one by one.
+closest to. The result does not depend on row order, block size, the way of searching or the batches in which
+the texts were encoded: wherever the stored float32 vectors leave a decision within `SLACK`, it is made on
+float64 vectors of the texts encoded one by one.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
+from tasks.foundation.nearest import KeptSearch, Pairs, SearchName, open_search
 
 SLACK = 1e-4
 """How far the cosine of stored vectors may be from the exact one (batches change it by about 1e-6)."""
-BLOCK = 1024
+BLOCK = 2048
 """Candidates searched at once."""
+RIVALS = 1024
+"""Rivals whose exact vectors are held at once."""
+LENGTHS_READ = 1 << 14
+"""Vectors whose lengths are checked at once."""
 
 ExactVector = Callable[[int], np.ndarray]
 """Position of a candidate → unit vector float64 of its text encoded alone."""
@@ -53,73 +58,107 @@ def deduplicate(
     *,
     threshold: float,
     seed: int,
+    search: SearchName = "exact",
     block: int = BLOCK,
 ) -> Deduplicated:
     """Walks candidates as the module says; `ids`, `texts` and the rows of `vectors` (unit, float32 [n, d])
-    belong together."""
-    walk = _Walk(vectors, exact_vector, threshold)
-    order = seeded_order(ids, seed, "personas.dedupe")
+    belong together. A zero vector is close to nothing. `search` and `block` change how long it takes.
+
+    Raises TableError for a vector that is neither unit nor zero, NaN included.
+    """
+    vectors = np.ascontiguousarray(vectors, np.float32)
+    check_lengths(vectors, ids)
+    order = np.array(seeded_order(ids, seed, "personas.dedupe"), np.int64)
+    walk = _Walk(order, texts, exact_vector, threshold, open_search(search, vectors, order, threshold - SLACK))
     for start in range(0, len(order), block):
-        walk.through(order[start : start + block], texts)
-    return Deduplicated(tuple(walk.kept), tuple(walk.dropped))
+        walk.through(range(start, min(start + block, len(order))))
+    return walk.result()
+
+
+def check_lengths(vectors: np.ndarray, ids: Sequence[str]) -> None:
+    """TableError naming the first vector whose length is neither 0 nor 1."""
+    for start in range(0, len(vectors), LENGTHS_READ):
+        some = vectors[start : start + LENGTHS_READ]
+        squared = np.vecdot(some, some)
+        wrong = np.flatnonzero(~((abs(squared - 1) < 1e-3) | (squared == 0)))
+        if len(wrong):
+            length = float(np.sqrt(squared[wrong[0]]))
+            raise TableError(
+                f"expected unit vectors, found one of length {length} for {ids[start + int(wrong[0])]!r}: its stored "
+                "embedding is damaged. Delete the folder cache/embeddings in the artifacts folder and run again."
+            )
 
 
 class _Walk:
-    """Kept ones so far, searchable: in a faiss index those of earlier blocks, by hand those of this block."""
+    """The candidates decided so far, each known by its place in the walk."""
 
-    def __init__(self, vectors: np.ndarray, exact_vector: ExactVector, threshold: float) -> None:
-        import faiss
-
-        self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    def __init__(
+        self, order: np.ndarray, texts: Sequence[str], exact_vector: ExactVector, threshold: float, search: KeptSearch
+    ) -> None:
+        self._positions: list[int] = order.tolist()
+        self._texts = [texts[position] for position in self._positions]
         self._exact_vector = exact_vector
         self._threshold = threshold
-        self._index = faiss.IndexFlatIP(self._vectors.shape[1])
+        self._search = search
+        self._is_kept = np.zeros(len(order), bool)
         self._kept_by_text: dict[str, int] = {}
-        self.kept: list[int] = []
-        self.dropped: list[Dropped] = []
+        self._dropped: dict[int, Dropped] = {}
 
-    def through(self, positions: Sequence[int], texts: Sequence[str]) -> None:
-        """Decides one block; its kept ones are in the index afterwards."""
-        before = len(self.kept)
-        earlier = self._search(positions)
-        within = self._vectors[positions] @ self._vectors[positions].T
-        kept_here: list[int] = []
-        for row, position in enumerate(positions):
-            if texts[position] in self._kept_by_text:
-                self._drop_repeat(position, texts[position])
+    def through(self, block: range) -> None:
+        """Decides one block; its kept ones are found by later searches."""
+        rows = np.array([place for place in block if not self._drop_repeat(place)], np.int64)
+        pairs = self._pairs(rows)
+        starts = np.searchsorted(pairs.row, np.arange(len(rows) + 1)).tolist()
+        for place, start, stop in zip(rows.tolist(), starts, starts[1:], strict=False):
+            if self._drop_repeat(place) or (start < stop and self._drop_near(place, pairs, start, stop)):
                 continue
-            near = earlier[row] + [(positions[i], float(within[row, i])) for i in kept_here]
-            dropped = self._decide(position, near)
-            if dropped is not None:
-                self.dropped.append(dropped)
-                continue
-            kept_here.append(row)
-            self.kept.append(position)
-            self._kept_by_text[texts[position]] = position
-        if len(self.kept) > before:
-            self._index.add(self._vectors[self.kept[before:]])
+            self._is_kept[place] = True
+            self._kept_by_text[self._texts[place]] = place
+        self._search.keep(rows[self._is_kept[rows]])
 
-    def _search(self, positions: Sequence[int]) -> list[list[tuple[int, float]]]:
-        """For each position the earlier kept ones that could reach the threshold, in the order they were kept."""
-        if not self.kept:
-            return [[] for _ in positions]
-        limits, scores, found = self._index.range_search(self._vectors[positions], self._threshold - SLACK)
-        hits = [sorted(zip(found[a:b], scores[a:b], strict=True)) for a, b in itertools.pairwise(limits)]
-        return [[(self.kept[rank], float(cosine)) for rank, cosine in row] for row in hits]
+    def result(self) -> Deduplicated:
+        kept = (self._positions[place] for place in np.flatnonzero(self._is_kept).tolist())
+        return Deduplicated(tuple(kept), tuple(self._dropped[place] for place in sorted(self._dropped)))
 
-    def _drop_repeat(self, position: int, text: str) -> None:
-        self.dropped.append(Dropped(position, self._kept_by_text[text], None, "exact"))
+    def _pairs(self, rows: np.ndarray) -> Pairs:
+        """What is near each row: kept ones, and those of the block that come first and may yet be kept."""
+        kept = self._search.near(rows)
+        open_ = kept.highest(len(rows)) < self._threshold + SLACK
+        return Pairs.join([kept, self._search.within(rows, open_)])
 
-    def _decide(self, position: int, near: list[tuple[int, float]]) -> Dropped | None:
-        """Why `position` is dropped, given the kept ones near it in the order they were kept; None keeps it."""
-        near = [(other, cosine) for other, cosine in near if cosine > self._threshold - SLACK]
-        if not near:
-            return None
-        best = max(cosine for _, cosine in near)
-        rivals = [other for other, cosine in near if cosine > best - 2 * SLACK]
-        exact = [(other, self._exact_cosine(position, other)) for other in rivals]
-        closest, cosine = max(exact, key=lambda pair: pair[1])
-        return Dropped(position, closest, cosine, "embedding") if cosine >= self._threshold else None
+    def _drop_repeat(self, place: int) -> bool:
+        """Whether the same text was kept before; then `place` is dropped."""
+        same = self._kept_by_text.get(self._texts[place])
+        if same is not None:
+            self._drop(place, same, None, "exact")
+        return same is not None
 
-    def _exact_cosine(self, a: int, b: int) -> float:
-        return float(self._exact_vector(a) @ self._exact_vector(b))
+    def _drop_near(self, place: int, pairs: Pairs, start: int, stop: int) -> bool:
+        """Whether one of the kept among the pairs of `place` is too close; then it is dropped."""
+        near = pairs.other[start:stop]
+        is_kept = self._is_kept[near] & (pairs.cosine[start:stop] > self._threshold - SLACK)
+        if not is_kept.any():
+            return False
+        near, cosines = near[is_kept], pairs.cosine[start:stop][is_kept]
+        closest, cosine = self._closest(place, near[cosines > cosines.max() - 2 * SLACK].tolist())
+        if cosine >= self._threshold:
+            self._drop(place, closest, cosine, "embedding")
+        return cosine >= self._threshold
+
+    def _closest(self, place: int, rivals: list[int]) -> tuple[int, float]:
+        """The rival with the highest exact cosine, the first kept of equal ones, and that cosine."""
+        own = self._exact(place)
+        cosines = np.concatenate(
+            [
+                np.vecdot(np.stack([self._exact(rival) for rival in rivals[start : start + RIVALS]]), own)
+                for start in range(0, len(rivals), RIVALS)
+            ]
+        )
+        best = int(np.argmax(cosines))
+        return rivals[best], float(cosines[best])
+
+    def _drop(self, place: int, closest: int, cosine: float | None, method: Literal["exact", "embedding"]) -> None:
+        self._dropped[place] = Dropped(self._positions[place], self._positions[closest], cosine, method)
+
+    def _exact(self, place: int) -> np.ndarray:
+        return self._exact_vector(self._positions[place])

@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.foundation import nearest
+from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
+from tasks.foundation.nearest.bound import Bound, principal_axes
 from tasks.personas.dedupe import Deduplicated, Dropped, deduplicate
 
 SEED = 7
+WAYS = ("faiss", "full", "bfloat16", "float32")
+"""faiss; and `exact` as it is for few vectors, and with a bound of either kind of number."""
 
 
 def run(
-    ids: list[str], texts: list[str], exact: np.ndarray, noise: np.ndarray | None = None, **how: int
+    ids: list[str],
+    texts: list[str],
+    exact: np.ndarray,
+    noise: np.ndarray | None = None,
+    *,
+    way: str = "full",
+    threshold: float = 0.85,
+    **how: Any,
 ) -> Deduplicated:
     """Deduplicates unit vectors; `noise` is what a batch did to the stored ones."""
-    stored = exact if noise is None else exact + noise
-    return deduplicate(ids, texts, stored.astype(np.float32), lambda i: exact[i], threshold=0.85, seed=SEED, **how)
+    stored = (exact if noise is None else exact + noise).astype(np.float32)
+    search = "faiss" if way == "faiss" else "exact"
+    with pytest.MonkeyPatch.context() as patch:
+        bound = None if way in ("faiss", "full") else Bound(principal_axes(stored)[:, :2], way)  # type: ignore[arg-type]
+        patch.setattr(nearest, "choose_bound", lambda *_: bound)
+        return deduplicate(ids, texts, stored, lambda i: exact[i], threshold=threshold, seed=SEED, search=search, **how)
 
 
-def by_definition(ids: list[str], texts: list[str], exact: np.ndarray) -> dict[str, tuple[str, float | None] | None]:
+def by_definition(
+    ids: list[str], texts: list[str], exact: np.ndarray, threshold: float = 0.85
+) -> dict[str, tuple[str, float | None] | None]:
     """id → None if kept, else the kept-before one it is closest to and the cosine; straight from the text."""
     kept: list[int] = []
     ended: dict[str, tuple[str, float | None] | None] = {}
     for i in seeded_order(ids, SEED, "personas.dedupe"):
-        same = [k for k in kept if texts[k] == texts[i]]
-        cosines = [float(exact[i] @ exact[k]) for k in kept]
-        if same:
-            ended[ids[i]] = (ids[same[0]], None)
-        elif cosines and max(cosines) >= 0.85:
+        cosines = np.vecdot(exact[kept], exact[i])
+        same = next((k for k in kept if texts[k] == texts[i]), None)
+        if same is not None:
+            ended[ids[i]] = (ids[same], None)
+        elif kept and cosines.max() >= threshold:
             best = int(np.argmax(cosines))
-            ended[ids[i]] = (ids[kept[best]], cosines[best])
+            ended[ids[i]] = (ids[kept[best]], float(cosines[best]))
         else:
             kept.append(i)
             ended[ids[i]] = None
@@ -59,14 +79,14 @@ ANGLES = st.lists(
 )
 
 
-@given(ANGLES, st.randoms(use_true_random=False), st.integers(1, 50), st.integers(0, 2**31))
-def test_the_kept_set_is_that_of_the_sequential_definition(angles, random, block, noise_seed) -> None:
+@given(ANGLES, st.randoms(use_true_random=False), st.integers(1, 50), st.integers(0, 2**31), st.sampled_from(WAYS))
+def test_the_kept_set_is_that_of_the_sequential_definition(angles, random, block, noise_seed, way) -> None:
     exact = unit_rows(angles)
     ids = [f"persona_{i}" for i in range(len(angles))]
     texts = [random.choice(["same", f"text {i}"]) if angles[i] == 0.0 else f"text {i}" for i in range(len(angles))]
     noise = np.random.default_rng(noise_seed).uniform(-2e-6, 2e-6, exact.shape)
     expected = by_definition(ids, texts, exact)
-    found = by_id(run(ids, texts, exact, noise, block=block), ids)
+    found = by_id(run(ids, texts, exact, noise, block=block, way=way), ids)
     assert found.keys() == expected.keys()
     for identity, end in expected.items():
         got = found[identity]
@@ -85,6 +105,76 @@ def test_row_order_and_block_size_change_nothing(angles, random, block) -> None:
     random.shuffle(order)
     shuffled = run([ids[i] for i in order], [texts[i] for i in order], exact[order], block=block)
     assert by_id(shuffled, [ids[i] for i in order]) == by_id(run(ids, texts, exact), ids)
+
+
+def personas(n: int, share: float, seed: int = 0, d: int = 40) -> np.ndarray:
+    """Unit vectors as sentence encoders make them (a common direction, few strong ones); `share` of them copies
+    of others, from almost equal to about the threshold."""
+    random = np.random.default_rng(seed)
+    rows = random.standard_normal((n, d)) * np.arange(2, d + 2) ** -0.5
+    rows[:, 0] += 1.5
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    copies = random.permutation(n)[: round(share * n)]
+    apart = random.standard_normal((len(copies), d)) / np.sqrt(d) * random.uniform(0, 1, (len(copies), 1))
+    rows[copies] = rows[random.integers(0, n, len(copies))] + apart
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("share", "threshold"), [(0.05, 0.85), (0.4, 0.85), (0.4, 0.95), (0.4, 0.5), (0.4, 1.0)])
+def test_no_way_of_searching_changes_the_result(share: float, threshold: float) -> None:
+    exact = personas(700, share)
+    exact[680:] = exact[:20]
+    ids, texts = [f"p{i}" for i in range(700)], [f"text {i % 680}" for i in range(700)]
+    expected = by_definition(ids, texts, exact, threshold)
+    assert any(end is None for end in expected.values()) and any(end and end[1] is None for end in expected.values())
+    for way in WAYS:
+        assert by_id(run(ids, texts, exact, way=way, threshold=threshold, block=128), ids) == expected, way
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_of_ten_thousand_equal_vectors_one_is_kept(way: str) -> None:
+    n = 10_000
+    exact = np.broadcast_to(personas(1, 0)[0], (n, 40))
+    ids = [f"p{i}" for i in range(n)]
+    result = run(ids, [f"text {i}" for i in range(n)], exact, way=way)
+    first = seeded_order(ids, SEED, "personas.dedupe")[0]
+    assert result.kept == (first,)
+    assert {(each.closest, each.method) for each in result.dropped} == {(first, "embedding")}
+    assert len(result.dropped) == n - 1
+
+
+def test_where_all_are_alike_and_none_is_a_duplicate_all_are_kept() -> None:
+    # A common direction and one of its own each: every cosine is 0.84 but those with the common direction itself.
+    exact = np.sqrt(0.16) * np.eye(400)
+    exact[1:, 0] = np.sqrt(0.84)
+    exact[0, 0] = 1.0
+    ids = [f"p{i}" for i in range(400)]
+    expected = by_definition(ids, ids, exact)
+    assert sum(end is None for end in expected.values()) >= 399
+    for way in WAYS:
+        assert by_id(run(ids, ids, exact, way=way, block=64), ids) == expected, way
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_zero_vector_is_close_to_nothing(way: str) -> None:
+    exact = unit_rows([0.0, 0.1, 0.2])
+    exact[:2] = 0.0
+    assert len(run(["a", "b", "c"], ["x", "y", "z"], exact, way=way, threshold=0.5).kept) == 3
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 0.3])
+def test_a_vector_without_a_length_of_one_is_refused_by_name(wrong: float) -> None:
+    exact = unit_rows([0.0, 1.0])
+    exact[1, 2] = wrong
+    with pytest.raises(TableError, match=r"found one of length .* for 'b'"):
+        run(["a", "b"], ["x", "y"], exact)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_and_two_candidates_are_deduplicated_too(way: str) -> None:
+    assert run(["a"], ["x"], unit_rows([0.0]), way=way) == Deduplicated((0,), ())
+    two = run(["a", "b"], ["x", "y"], unit_rows([0.0, 0.1]), way=way)
+    assert len(two.kept) == len(two.dropped) == 1
 
 
 def test_a_pair_at_the_threshold_is_decided_on_exact_vectors() -> None:
