@@ -11,10 +11,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys, no spaces and unescaped Unicode; NaN and infinities raise ValueError."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(*parts: Any) -> str:

@@ -58,21 +58,6 @@ def next_call(call: ProviderCall, reply: RawReply, trouble: BadReply, lengthened
     return replace(call, messages=(*call.messages, Message("assistant", shown), Message("user", complaint)))
 
 
-def request_json(call: ProviderCall) -> str:
-    """What the cache keeps of a call for people to read: the model, the messages and the parameters."""
-    return canonical_json(
-        {
-            "model": call.model.identity(),
-            "messages": [{"role": part.role, "content": part.content} for part in call.messages],
-            "schema": call.schema,
-            "temperature": call.temperature,
-            "max_tokens": call.max_tokens,
-            "seed": call.seed,
-            "sample": call.sample,
-        }
-    )
-
-
 def _with_appended(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
     """`text` at the end of the last user message (as a message of its own where the last is another's)."""
     if messages and messages[-1].role == "user":

@@ -18,7 +18,7 @@ from tasks.foundation.errors import ConfigError, FailureKind, ModelError, ModelU
 from tasks.foundation.ids import content_id
 from tasks.foundation.llm.budget import Budget
 from tasks.foundation.llm.cache import Entry, ReplyCache
-from tasks.foundation.llm.calls import first_call, next_call, request_json
+from tasks.foundation.llm.calls import first_call, next_call
 from tasks.foundation.llm.failures import brief, redact
 from tasks.foundation.llm.limits import Gates, gates_of_process
 from tasks.foundation.llm.models import unknown_alias
@@ -66,6 +66,9 @@ class _Flight:
 
     task: asyncio.Task[Link]
     waiting: int = 0
+
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False)
 
 
 def _utc_now() -> datetime:
@@ -223,7 +226,7 @@ class Engine:
         await self._cache.put(
             Entry(
                 key=key,
-                request=request_json(call),
+                request=call.canonical(),
                 reply=reply,
                 run_id=self._run_id,
                 request_id=chain.request_id,
@@ -322,4 +325,4 @@ def _attempts(chain: Chain) -> int:
 def _trace(chain: Chain) -> Trace:
     prompt = [{"role": part.role, "content": part.content} for part in chain.call.messages]
     reply = chain.links[-1].reply.text if chain.links else None
-    return Trace(chain.request_id, json.dumps(prompt, ensure_ascii=False), reply)
+    return Trace(chain.request_id, _PLAIN.encode(prompt), reply)

@@ -7,6 +7,7 @@ cache under its own key, so a killed run pays for nothing twice and a replay re-
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,10 +16,10 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel
 
 from tasks.foundation.errors import FailureKind, ModelError
-from tasks.foundation.ids import digest
+from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.quota import Quota
 
-KEY_VERSION = 1
+KEY_VERSION = 2
 """Raised when the meaning of a cached reply changes; old entries then stop matching."""
 
 
@@ -120,18 +121,47 @@ class ProviderCall:
     seed: int | None
     sample: int
 
+    _canonical: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    def canonical(self) -> str:
+        """Canonical JSON of everything that can change the reply: provider, model, base URL, messages, parameters,
+        schema, seed and sample. It is what the key hashes and what the cache keeps for people to read."""
+        if self._canonical is None:
+            messages = [{"content": part.content, "role": part.role} for part in self.messages]
+            rest = {"messages": messages, "seed": self.seed, "sample": self.sample}
+            text = f'{{"call":{canonical_json(rest)},"to":{_constant_part(self)}}}'
+            object.__setattr__(self, "_canonical", text)
+        assert self._canonical is not None
+        return self._canonical
+
     def key(self) -> str:
-        """The cache key: sha256 over provider, model, base URL, messages, parameters, schema, sample."""
-        return digest(
-            KEY_VERSION,
-            self.model.identity(),
-            [[message.role, message.content] for message in self.messages],
-            self.schema,
-            self.temperature,
-            self.max_tokens,
-            self.seed,
-            self.sample,
-        )
+        """The cache key: sha256 over the key version and the canonical JSON."""
+        text = f"{KEY_VERSION} {self.canonical()}"
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_CONSTANT_PARTS: dict[tuple[int, int, float, int], tuple[ModelSpec, Mapping[str, Any] | None, str]] = {}
+"""Of calls that differ only in their messages: made once. The objects are kept, so that no id is used again."""
+MOST_CONSTANT_PARTS = 4096
+
+
+def _constant_part(call: ProviderCall) -> str:
+    place = (id(call.model), id(call.schema), call.temperature, call.max_tokens)
+    found = _CONSTANT_PARTS.get(place)
+    if found is not None:
+        return found[2]
+    text = canonical_json(
+        {
+            "model": call.model.identity(),
+            "schema": call.schema,
+            "temperature": call.temperature,
+            "max_tokens": call.max_tokens,
+        }
+    )
+    if len(_CONSTANT_PARTS) >= MOST_CONSTANT_PARTS:
+        _CONSTANT_PARTS.clear()
+    _CONSTANT_PARTS[place] = (call.model, call.schema, text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
