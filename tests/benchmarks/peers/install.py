@@ -14,11 +14,12 @@ import platformdirs
 FOLDER = Path(platformdirs.user_cache_dir("colloquy")) / "bench"
 PEERS = {
     "curator": ("bespokelabs-curator==0.1.31",),
-    "distilabel": ("distilabel[openai]==1.5.3", "openai==3.57.0"),
+    "distilabel": ("distilabel[openai]==1.5.3", "openai==3.57.0", "requests==2.34.2"),
     "data-designer": ("data-designer==0.9.7",),
     "inspect-ai": ("inspect_ai==0.3.285", "openai==3.57.0"),
 }
-"""Name → what pip installs. The OpenAI SDK is the engine's version where the peer leaves the choice."""
+"""Name → what pip installs. The OpenAI SDK is the engine's version where the peer leaves the choice; distilabel
+imports requests without asking for it."""
 
 
 def python_of(peer: str) -> Path:
