@@ -36,6 +36,8 @@ OTHER_ENVIRONMENT = (
     "COLLOQUY_REAL_ROWS",
 )
 """Names that are ours but no setting: where things lie, and what tests use."""
+BENCHMARKS_PREFIX = "COLLOQUY_BENCH_"
+"""Names that the benchmarks use."""
 
 KNOBS = (
     # Settings that cannot change the data, left out of every fingerprint. Each line says why.
@@ -451,7 +453,9 @@ def _read_layer(path: Path) -> dict[str, Any]:
 def _refuse_unknown_environment(environment: Mapping[str, str]) -> None:
     known = {f"{ENVIRONMENT_PREFIX}{name}".upper() for name in _dotted_names("__")}
     for name in environment:
-        if name.startswith(ENVIRONMENT_PREFIX) and name not in known and name not in OTHER_ENVIRONMENT:
+        if not name.startswith(ENVIRONMENT_PREFIX) or name.startswith(BENCHMARKS_PREFIX):
+            continue
+        if name not in known and name not in OTHER_ENVIRONMENT:
             raise ConfigError(
                 f"environment variable {name} is no setting{_did_you_mean(name, [*known, *OTHER_ENVIRONMENT])}. "
                 f"Settings are {ENVIRONMENT_PREFIX}<SECTION>__<KEY>, for example COLLOQUY_RUN__SEED."

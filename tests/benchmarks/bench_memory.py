@@ -1,0 +1,131 @@
+"""Memory of a stage with many rows: small requests to the scripted model, everything on (cache, ledger, parts).
+
+COLLOQUY_BENCH_ROWS (default 1,000,000) rows are worked in a process of its own; its peak memory is printed
+with that of a tenth of the rows beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from tasks.foundation.llm.request import Message
+from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables import Row, Table
+
+ROWS = int(os.environ.get("COLLOQUY_BENCH_ROWS", "1000000"))
+SHARDS_AT_ONCE = 4
+LIMIT_GIB = 1.5
+
+
+class Note(Row):
+    key: str = Field(description="the item")
+    topic: str = Field(description="what the model said")
+
+
+class Topic(BaseModel):
+    topic: str = Field(max_length=40)
+
+
+class Inputs(BaseModel):
+    key: str
+
+
+class ShortPrompt:
+    path = "bench/topic"
+    fingerprint = "bench"
+    reply = Topic
+
+    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+        return (Message("user", f"{language} {inputs!r}"),)
+
+
+def prepare(context: StageContext) -> Prepared:
+    rows = int(os.environ["COLLOQUY_BENCH_ROWS"])
+    return Prepared(items=[f"row{number:07d}" for number in range(rows)])
+
+
+def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Any]:
+    return {key: key for key in keys}
+
+
+async def work(context: StageContext, brief: Any, ask: Asker) -> Rows:
+    reply = await ask(
+        ShortPrompt(),  # type: ignore[arg-type]
+        Inputs(key=brief),
+        language="en",
+        alias="scripted-a",
+        purpose="distil",
+        temperature=0.0,
+        max_tokens=100,
+    )
+    return {"notes": [Note(key=brief, topic=reply.topic)]}
+
+
+STAGE = Stage(
+    name="curation",
+    reads=(),
+    prepare=prepare,
+    briefs=briefs,
+    work=work,
+    worked=("notes",),
+    drafts=(Table("notes", Note, ("key",), "one row per item"),),
+    prompts=(ShortPrompt(),),  # type: ignore[arg-type]
+    roles=lambda settings: {"distiller": ["scripted-a"]},
+)
+
+
+async def _run(folder: Path) -> None:
+    workspace = Workspace.open("test", ("run.rows_in_flight=64",), Layout(folder / "artifacts"))
+    started = time.perf_counter()
+    with StageRun.open(STAGE, workspace, "bench") as run:
+        run.prepare()
+        places = asyncio.Semaphore(SHARDS_AT_ONCE)
+
+        async def in_turn(shard: int) -> None:
+            async with places:
+                await run.work(shard)
+
+        async with asyncio.TaskGroup() as group:
+            for shard in run.shards:
+                group.create_task(in_turn(shard))
+        run.commit()
+        await run.close()
+    workspace.close()
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{len(run.shards)} {run.progress.rows_done} {seconds:.1f} {peak:.3f}")
+
+
+def run_in(folder: str) -> None:
+    """The run itself; what the child process calls."""
+    asyncio.run(_run(Path(folder)))
+
+
+def _measured(rows: int, folder: Path) -> tuple[int, int, float, float]:
+    """Shards, rows, seconds and peak memory (GiB) of a run in a process of its own."""
+    environment = {**os.environ, "COLLOQUY_BENCH_ROWS": str(rows)}
+    program = "import sys; from tests.benchmarks import bench_memory; bench_memory.run_in(sys.argv[1])"
+    command = [sys.executable, "-c", program, str(folder)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    shards, worked, seconds, peak = done.stdout.split()[-4:]
+    return int(shards), int(worked), float(seconds), float(peak)
+
+
+def test_memory_of_a_stage_with_many_rows(tmp_path: Path) -> None:
+    print(f"\n{'rows':>12} {'shards':>7} {'rows/s':>8} {'peak GiB':>9}")
+    for rows in (ROWS // 10, ROWS):
+        shards, worked, seconds, peak = _measured(rows, tmp_path / str(rows))
+        print(f"{worked:12,} {shards:7} {worked / seconds:8.0f} {peak:9.2f}")
+    assert worked == ROWS and peak < LIMIT_GIB
