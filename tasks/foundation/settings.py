@@ -45,6 +45,7 @@ KNOBS = (
     "max_failure_rate",  # when to stop, not what to write
     "concurrent_shards",  # speed
     "rows_in_flight",  # speed
+    "search",  # two ways to the same pairs, of which the same are decided on
     "lock_wait_seconds",  # patience
     "retry_attempts",  # patience: an answer is the same after one try or five
     "retry_base_seconds",  # patience
@@ -203,7 +204,7 @@ class BatchableSection(StageSection):
 class DedupSection(Section):
     threshold: Share
     encode: Literal["truncate"]
-    search: Literal["faiss"]
+    search: Literal["exact", "faiss"]
 
 
 class PersonasSection(BatchableSection):

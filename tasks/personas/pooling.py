@@ -59,6 +59,7 @@ def make_pool(
         lambda position: encoder.encode_alone(texts[here.start + position]),
         threshold=section.dedup.threshold,
         seed=seed,
+        search=section.dedup.search,
     )
     for rows in dropped_rows(result, candidates.ids):
         duplicates.write(TABLES["duplicates"].arrow(rows))

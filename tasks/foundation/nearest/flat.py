@@ -7,7 +7,7 @@ import numpy as np
 from tasks.foundation.nearest.blocked import BlockedSearch, lightened, tiles
 from tasks.foundation.nearest.pairs import Pairs
 
-CHUNK = 256
+CHUNK = 2048
 """Rows searched at once: what bounds memory where a row is close to very many."""
 
 
