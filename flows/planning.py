@@ -93,7 +93,7 @@ def _state(standing: Standing | None, selected: bool, changing: bool) -> State:
 
 def _rows(workspace: Workspace, stage: Stage, commits: Mapping[str, Commit], run: str) -> Known:
     """What the run has committed."""
-    return known_of(committed(workspace.layout, [commits[run]], list(commits.values())), stage.writes)
+    return known_of(committed(workspace.layout, [commits[run]], commits.values()), stage.writes)
 
 
 def _run_plan(name: str, run: str, state: State, plan: StagePlan, commit: Commit | None) -> RunPlan:

@@ -5,7 +5,7 @@ The only part of planning that reads anything; a table is read column by column,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import TABLES, Row
 
-Read = Callable[[str, Sequence[str]], pl.DataFrame | None]
+Read = Callable[[str, Sequence[str]], pl.LazyFrame | None]
 """Columns of a committed table; None where no commit holds it."""
 
 
@@ -29,7 +29,7 @@ class Measure:
     by: tuple[str, ...] = ("language",)
     joined: tuple[tuple[str, str], ...] = ()
     columns: tuple[str, ...] | None = None
-    where: Callable[[], pl.Expr] | None = None
+    where: pl.Expr | None = None
 
 
 _TALK = (("chat_seeds", "chat_seed_id"),)
@@ -42,18 +42,18 @@ MEASURES: dict[str, Measure] = {
     ),
     "characters": Measure(),
     "scenes": Measure(),
-    "conflicts": Measure(joined=(("pairings", "pairing_id"),), where=lambda: pl.col("selected")),
+    "conflicts": Measure(joined=(("pairings", "pairing_id"),), where=pl.col("selected")),
     "dialogues": Measure(),
     "utterances": Measure(joined=(("dialogues", "dialogue_id"),)),
     "awareness_items": Measure(by=("language", "task")),
     "interaction_episodes": Measure(),
-    "chat_seeds": Measure(where=lambda: pl.col("error").is_null()),
+    "chat_seeds": Measure(where=pl.col("error").is_null()),
     "awareness_predictions": Measure(by=("language", "task"), joined=(("awareness_items", "item_id"),)),
     "interactions": Measure(joined=(("interaction_episodes", "episode_id"),)),
     "interaction_turns": Measure(joined=(("interactions", "interaction_id"), ("interaction_episodes", "episode_id"))),
-    "conversations": Measure(joined=_TALK, where=lambda: _STANDS),
+    "conversations": Measure(joined=_TALK, where=_STANDS),
     "conversation_turns": Measure(
-        by=("language", "turn_index"), joined=(("conversations", "conversation_id"), *_TALK), where=lambda: _STANDS
+        by=("language", "turn_index"), joined=(("conversations", "conversation_id"), *_TALK), where=_STANDS
     ),
 }
 """The tables that estimates look at."""
@@ -62,20 +62,31 @@ LENT = ("language", "task", "fault")
 """What a joined table may lend."""
 
 
-def committed(layout: Layout, commits: Sequence[Commit], others: Sequence[Commit] = ()) -> Read:
-    """Reads the tables that `commits` hold, all of them together, and from `others` those that they do not."""
+def committed(layout: Layout, commits: Iterable[Commit], others: Iterable[Commit] = ()) -> Read:
+    """Reads the tables that `commits` hold, all of them together, and from `others` those that they do not.
 
-    def read(table: str, columns: Sequence[str]) -> pl.DataFrame | None:
-        holding = [commit for commit in commits if table in commit.tables]
-        holding = holding or [commit for commit in others if table in commit.tables]
-        paths = [layout.root / part.path for commit in holding for part in commit.tables[table] if part.rows]
+    A column that an older commit lacks reads as null.
+    """
+    first, second = list(commits), list(others)
+
+    def read(table: str, columns: Sequence[str]) -> pl.LazyFrame | None:
+        holding = [commit for commit in first if table in commit.tables]
+        holding = holding or [commit for commit in second if table in commit.tables]
         if not holding:
             return None
+        paths = [layout.root / part.path for commit in holding for part in commit.tables[table] if part.rows]
+        empty = pl.from_arrow(TABLES[table].schema.empty_table())
+        assert isinstance(empty, pl.DataFrame)
         if not paths:
-            empty = pl.from_arrow(TABLES[table].schema.empty_table())
-            assert isinstance(empty, pl.DataFrame)
-            return empty.select(columns)
-        return pl.scan_parquet(paths).select(columns).collect()
+            return empty.lazy().select(columns)
+        rows = pl.scan_parquet(
+            paths,
+            schema=empty.schema,
+            missing_columns="insert",
+            extra_columns="ignore",
+            hive_partitioning=False,
+        )
+        return rows.select(columns)
 
     return read
 
@@ -91,23 +102,19 @@ def known_of(read: Read, tables: Sequence[str]) -> Known:
 
 def _portions(read: Read, table: str, measure: Measure) -> Sequence[Portion] | None:
     own = tuple(TABLES[table].columns) if measure.columns is None else measure.columns
-    frame = read(table, own)
+    rows, there = read(table, own), set(own)
     for other, key in measure.joined:
-        lent = [name for name in (*LENT, *_keys(measure)) if name in TABLES[other].columns and name != key]
+        keys = [key for _, key in measure.joined]
+        lent = [name for name in (*LENT, *keys) if name in TABLES[other].columns and name not in there]
         more = read(other, [key, *lent])
-        if frame is None or more is None:
+        if rows is None or more is None:
             return None
-        fresh = [name for name in lent if name not in frame.columns]
-        frame = frame.join(more.select(key, *fresh).unique(), on=key, how="inner")
-    if frame is None:
+        rows, there = rows.join(more.unique(), on=key, how="inner"), there | set(lent)
+    if rows is None:
         return None
-    frame = frame if measure.where is None else frame.filter(measure.where())
+    frame = (rows if measure.where is None else rows.filter(measure.where)).collect()
     parts = frame.partition_by(list(measure.by), as_dict=True, maintain_order=True) if frame.height else {}
     return [_portion(table, part.select(own), dict(zip(measure.by, key, strict=True))) for key, part in parts.items()]
-
-
-def _keys(measure: Measure) -> list[str]:
-    return [key for _, key in measure.joined]
 
 
 def _portion(table: str, frame: pl.DataFrame, facets: Mapping[str, Any]) -> Portion:
