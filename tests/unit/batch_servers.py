@@ -48,6 +48,7 @@ class BatchServer:
     raw_lines: list[str] = field(default_factory=list)
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
+    uploads: list[bytes] = field(default_factory=list)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     charged: Counter[str] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
@@ -70,6 +71,7 @@ class BatchServer:
         return name
 
     def begin(self, file: str, tag: str) -> str:
+        self.uploads.append(self.files[file])
         requests = [json.loads(line) for line in self.files[file].split(b"\n") if line]
         job = {"tag": tag, "requests": requests, "polls": self.polls, "created": time.time() - 90}
         if self.refuses:

@@ -14,19 +14,17 @@ from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.llm.batch import gemini_batches, openai_batches
 from tasks.foundation.llm.batch.api import check_batch
 from tasks.foundation.llm.batch.transport import cancel_open_jobs
-from tasks.foundation.llm.cache import ReplyCache
-from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.request import Message, ModelSpec, Usage
 from tests.unit.batch_runs import (
     Score,
     ask_all,
     engine_in,
+    only_openai,
     request,
     run,
     server,
     spec,
     stopped_run,
-    transport_in,
     values,
 )
 from tests.unit.batch_servers import KEY, BatchServer
@@ -103,16 +101,12 @@ async def test_an_expired_job_gives_what_it_has_and_the_rest_goes_into_a_new_one
     assert {one.record.attempts for one in outcomes} == {1}
 
 
+@only_openai
 async def test_a_request_that_no_job_ever_answers_fails_in_the_end(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
     server.fate = lambda message, asked: "missing" if message.endswith("1") else "answered"
-    cache = ReplyCache(tmp_path / "replies.sqlite")
-    transport = transport_in(tmp_path, cache)
-    engine = Engine({"judge": spec}, cache, run_id="r", patience=Patience(1), providers={spec.provider: transport})
-    outcomes = await ask_all(engine, range(3))
-    await transport.close()
-    cache.close()
+    outcomes = await run(tmp_path, spec, range(3), attempts=1)
     assert [one.error.kind if one.error else None for one in outcomes] == [None, "timeout", None]
     assert server.sizes == [3, 1, 1]
 
@@ -177,12 +171,12 @@ async def test_a_job_created_by_a_call_that_failed_is_found_and_not_created_agai
     assert server.sizes == [1, 1, 1, 4] and not server.paid_twice
 
 
+@only_openai
 async def test_calls_are_taken_back_when_the_provider_takes_no_job(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
     server.creation = [(503, {})] * 1000
-    async with engine_in(tmp_path, spec, poll_seconds=0.0001) as engine:
-        outcomes = await ask_all(engine, range(2))
+    outcomes = await run(tmp_path, spec, range(2), poll_seconds=0.0001)
     assert {one.error.kind for one in outcomes if one.error} == {"server"}
     server.creation = []
     assert all(isinstance(value, Score) for value in values(await run(tmp_path, spec, range(2))))
@@ -205,7 +199,7 @@ async def test_a_job_that_is_refused_as_a_whole_stops_the_run(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
     server.refuses = [{"code": "invalid_x" if spec.provider == "openai" else 3, "message": "bad file"}]
-    with pytest.raises(ModelUnavailable, match="refuses batch job .*job-0 as a whole.*bad file"):
+    with pytest.raises(ModelUnavailable, match=r"refuses batch job .*job-0 as a whole.*bad file"):
         await run(tmp_path, spec)
     assert all(isinstance(value, Score) for value in values(await run(tmp_path, spec)))
 
@@ -224,6 +218,7 @@ async def test_a_wrong_key_stops_the_run_and_is_shown_nowhere(
         assert key not in str(caught.value) and key not in caplog.text and key.encode() not in stored
 
 
+@only_openai
 async def test_a_reask_after_an_invalid_reply_goes_into_a_second_job(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
@@ -234,6 +229,7 @@ async def test_a_reask_after_an_invalid_reply_goes_into_a_second_job(
     assert server.sizes == [4, 1] and not server.paid_twice
 
 
+@only_openai
 async def test_a_job_holds_no_more_bytes_than_the_provider_takes(
     server: BatchServer, spec: ModelSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +251,7 @@ async def test_a_stopped_run_says_that_its_job_goes_on_and_the_next_one_takes_it
     assert sorted(server.sizes) == [2, 4] and not server.paid_twice
 
 
+@only_openai
 async def test_calls_that_are_cancelled_while_they_gather_are_never_sent(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
@@ -295,6 +292,7 @@ async def test_open_jobs_can_be_cancelled_and_the_next_run_goes_on(
     assert server.sizes == [4, 4] and not server.paid_twice
 
 
+@only_openai
 async def test_a_job_that_the_provider_has_forgotten_is_sent_again(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
@@ -311,5 +309,5 @@ def test_a_stage_in_batch_mode_refuses_models_without_a_batch_api() -> None:
         "b": ModelSpec("b", "embedded", "m", "f"),
     }
     check_batch("judging", ["a"], models)
-    with pytest.raises(ConfigError, match="mode: batch of stage judging: .* found 'b' without one"):
+    with pytest.raises(ConfigError, match=r"mode: batch of stage judging: .* found 'b' without one"):
         check_batch("judging", ["a", "b", "b"], models)

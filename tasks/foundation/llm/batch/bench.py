@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,7 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import BatchApi
 from tasks.foundation.llm.batch.job_store import JobStore
 from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.store.locks import lock
 
 LONGEST_PAUSE_SECONDS = 600.0
 
@@ -29,6 +31,23 @@ class Bench:
     folder: Path
     poll_seconds: float
     sleep: Callable[[float], Awaitable[None]]
+
+    @contextmanager
+    def owning(self, tag: str) -> Iterator[None]:
+        """For the process that submits a job, or finds out whether a dead one has: BuildBusy while another does.
+
+        The kernel ends it with the process. Afterwards no file of the job is left.
+        """
+        with lock(self.folder / f"{tag}.lock", f"batch job {tag}", 0):
+            try:
+                yield
+            finally:
+                self.clear(tag)
+
+    def clear(self, tag: str) -> None:
+        """Removes what submitting and reading a job leave in the folder."""
+        for path in self.folder.glob(f"{tag}.*"):
+            path.unlink(missing_ok=True)
 
     def pause_seconds(self, failed: int, error: Exception | None = None) -> float:
         """After so many failures in a row: doubled each time, and never less than the provider asks for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from pathlib import Path
 
 from tasks.foundation.errors import BuildBusy, ModelError, ModelUnavailable
 from tasks.foundation.llm.batch.api import Gone, JobStatus, Refusal
@@ -13,7 +12,6 @@ from tasks.foundation.llm.batch.bench import Bench
 from tasks.foundation.llm.batch.jobs import Job
 from tasks.foundation.llm.batch.landing import land
 from tasks.foundation.llm.batch.submitting import seek
-from tasks.foundation.store.locks import lock
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +46,7 @@ async def _settle(bench: Bench, job: Job) -> Job | None:
     """Whether an intended job exists at its provider. While its process lives, that one knows best."""
     while True:
         try:
-            with lock(lock_file(bench, job.tag), f"batch job {job.tag}", 0):
+            with bench.owning(job.tag):
                 current = bench.store.job(job.tag)
                 if current is None or current.state != "intended":
                     return current
@@ -81,6 +79,7 @@ async def _end(bench: Bench, job: Job, status: JobStatus | None, was_running: bo
     landing = await land(bench, job, status)
     failure = _failure(job, status, was_running)
     await asyncio.to_thread(bench.store.end, job.tag, status.state, failure)
+    bench.clear(job.tag)
     level = logging.WARNING if failure else logging.INFO
     told = f" {failure}" if failure else ""
     log.log(level, "batch job %s %s: %s.%s", job.name, status.state, landing.sentence(job.requests), told)
@@ -97,8 +96,3 @@ def _failure(job: Job, status: JobStatus, was_running: bool) -> Refusal | None:
     if isinstance(failure, ModelError) and not failure.may_pass_later:
         return ModelUnavailable(f"The provider refuses batch job {job.name} as a whole. {failure}")
     return failure
-
-
-def lock_file(bench: Bench, tag: str) -> Path:
-    """Held by the process that submits the job, or finds out whether it was submitted."""
-    return bench.folder / f"{tag}.lock"

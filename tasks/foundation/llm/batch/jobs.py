@@ -18,6 +18,9 @@ JOB_COLUMNS = (
     "tag, provider, base_url, api_key_env, api_version, model, requests, state, job_id, outcome, error_kind, error"
 )
 
+_KEPT = ("text", "finish_reason", "model_reported", "latency_seconds")
+"""Of a reply, beside its usage; the seed sent is the call's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -84,7 +87,8 @@ def job_of(row: tuple[Any, ...]) -> Job:
 def stored(outcome: RawReply | Refusal) -> tuple[str, str | None, str | None, str | None]:
     """State, reply, error kind and error of an item."""
     if isinstance(outcome, RawReply):
-        return "answered", json.dumps(asdict(outcome)), None, None
+        kept = {name: getattr(outcome, name) for name in _KEPT} | {"usage": asdict(outcome.usage)}
+        return "answered", json.dumps(kept), None, None
     return "failed", None, *words_of(outcome)
 
 

@@ -50,8 +50,6 @@ async def land(bench: Bench, job: Job, status: JobStatus) -> Landing:
             await asyncio.to_thread(_land_file, bench, job, path, known, status.seconds or 0.0, landing)
         except Gone:
             log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
-        finally:
-            path.unlink(missing_ok=True)
     return landing
 
 

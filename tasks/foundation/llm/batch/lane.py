@@ -9,21 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import JobStatus
 from tasks.foundation.llm.batch.bench import Bench
-from tasks.foundation.llm.batch.following import follow, lock_file
+from tasks.foundation.llm.batch.following import follow
 from tasks.foundation.llm.batch.gathering import Gathering, Wait
 from tasks.foundation.llm.batch.jobs import Item, Job
 from tasks.foundation.llm.batch.submitting import Undecided, submit
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.request import ProviderCall, RawReply
-from tasks.foundation.store.locks import lock
 
 LONGEST_LIFE = 3
 """So many jobs may end without a reply to a request; then it has failed, and the engine's rule decides."""
@@ -143,7 +141,7 @@ class Lane:
         """The calls are in a job at the provider; those that another process has sent wait for its job."""
         store = self._bench.store
         job = replace(self._job, tag=f"colloquy-{uuid.uuid4().hex}", requests=len(waits))
-        with self._submitting(job.tag):
+        with self._bench.owning(job.tag):
             claimed = await asyncio.to_thread(store.claim, job, [wait.key for wait in waits])
             others = [wait for wait in waits if wait.key not in claimed]
             self._place(others, store.items([wait.key for wait in others]))
@@ -166,17 +164,6 @@ class Lane:
             bench.store.submitted(job.tag, job_id)
             log.info("batch job %s: %s requests to %s submitted.", job_id, f"{len(waits):,}", job.model)
             self.follow(replace(job, requests=len(waits)), is_new=True)
-        finally:
-            path.unlink(missing_ok=True)
-
-    @contextmanager
-    def _submitting(self, tag: str) -> Iterator[None]:
-        path = lock_file(self._bench, tag)
-        with lock(path, f"batch job {tag}", 0):
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
 
     async def _follow(self, job: Job, is_new: bool) -> None:
         def note(status: JobStatus) -> None:
