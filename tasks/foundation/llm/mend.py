@@ -5,11 +5,11 @@ quotes, commas too many or too few, comments, Python's literals, quotes that sho
 Nothing is ever closed, dropped or turned into a number: `7/10`, `+7` and `−7` stay text, for a strict
 model to refuse; a value left out, `7 out of 10` and an object that does not end are errors.
 
->>> mended("{'label': “agree”， score：７, /* sure */}")
-{'label': 'agree', 'score': 7}
->>> mended('{"score": 7 out of 10}')
+>>> mended_at("{'label': “agree”， score：７, /* sure */}", 0)
+({'label': 'agree', 'score': 7}, 42)
+>>> mended_at('{"score": 7 out of 10}', 0)
 Traceback (most recent call last):
-ValueError: expected a comma or a closing brace at character 11, found 'out of 10}'
+ValueError: expected a comma or a closing brace at character 12, found 'out of 10}'
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _COLON = re.compile(rf"{_GAP_PATTERN}[:：]")
 _AFTER_FIELD = re.compile(
     rf"{_GAP_PATTERN}(?:{_COMMAS}{_GAP_PATTERN}(?=}}|{_KEY_AHEAD})|(?=}})|(?={_QUOTED_KEY}{_GAP_PATTERN}[:：]))"
 )
+_ANYTHING = re.compile("")
 _AFTER_ITEM = re.compile(rf"{_GAP_PATTERN}(?:{_COMMAS}{_GAP_PATTERN}|(?=\]))")
 _TWO_QUOTES = re.compile(rf"[\s{INVISIBLE}]*+[{''.join(_CLOSING)}]")
 _BARE_KEY = re.compile(r"[\w-]{1,80}+")
@@ -48,17 +49,6 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(\.\d++)?(?:[eE][-+]?\d++)?", re.ASCII)
 _LITERALS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _NO_NUMBERS = {"nan", "inf", "infinity"}
 _FULL_WIDTH = {ord(wide): narrow for wide, narrow in zip("０１２３４５６７８９．－", "0123456789.-", strict=True)}
-
-
-def mended(source: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
-    """The object that `source` (from its opening to its closing brace) means; see `mended_at`.
-
-    Raises ValueError also where something follows the closing brace.
-    """
-    value, end = mended_at(source, 0, pairs_hook)
-    if end != len(source):
-        raise _expected("the end of the object", source, end)
-    return value
 
 
 def mended_at(
@@ -116,7 +106,7 @@ class _Reader:
 
     def _key(self, at: int) -> tuple[str, int]:
         if self._text[at : at + 1] in _CLOSING:
-            return self._quoted(at, _COLON)
+            return self._quoted(at, _ANYTHING)
         if (word := _BARE_KEY.match(self._text, at)) is None:
             raise _expected("a key", self._text, at)
         return word.group(), word.end()

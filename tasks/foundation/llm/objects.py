@@ -23,7 +23,10 @@ from tasks.foundation.llm.mend import INVISIBLE, mended_at
 EDGES = " \t\r\n\u200b\u200e\u200f\u2060\ufeff\u00ad"
 """White space and marks without width, of no use at the ends of a text."""
 
-MENDS_TRIED = 8
+MOST_OBJECTS = 200
+"""A reply with more of them is no answer; nobody waits until a million pairs of braces have been read."""
+
+MENDS_TRIED = 4
 """Objects of a text that may turn out beyond mending; each may be read to the text's end to find that out."""
 
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
@@ -63,10 +66,12 @@ def find_objects(text: str) -> Iterator[Candidate]:
     """The top-level objects of `text` in order; a brace of ordinary prose is stepped over.
 
     An object nested in a broken one, or standing in a text of it, is never offered as if it were the reply.
+    Stops after `MOST_OBJECTS` and one more.
     """
     objects = _Objects(text)
-    position = 0
-    while begun := _OBJECT.search(text, position):
+    position = seen = 0
+    while seen <= MOST_OBJECTS and (begun := _OBJECT.search(text, position)):
+        seen += 1
         found = objects.at(begun.start())
         yield found
         if not found.ends:
@@ -84,11 +89,12 @@ def without_reasoning(text: str) -> str:
         return text
     objects = _Objects(text)
     kept: list[str] = []
-    begun = position = 0
+    begun = position = seen = 0
     nested = True
     while found := _TAG_OR_OBJECT.search(text, position):
         if found.group().startswith("{"):
-            if not (data := objects.at(found.start())).ends:
+            seen += 1
+            if seen > MOST_OBJECTS or not (data := objects.at(found.start())).ends:
                 break
             position = data.end
         elif _ends(found.group()):

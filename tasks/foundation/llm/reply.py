@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from tasks.foundation.llm.mend import INVISIBLE
-from tasks.foundation.llm.objects import EDGES, Candidate, find_objects, without_reasoning
+from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, without_reasoning
 from tasks.foundation.llm.schema import schema_of
 
 __all__ = [
@@ -41,9 +40,6 @@ __all__ = [
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
-
-OBJECTS_TRIED = 32
-"""The last objects of a reply that may be its answer; nothing that long before its end is one."""
 
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
 _GOES_ON = re.compile(r"[^{}\"'“‘「＂]*+[\"'“‘「＂][^{}]*+\}")
@@ -80,14 +76,16 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
     cut_off = finish_reason == "length"
     if model is None:
         return _read_text(visible, cut_off)
-    candidates = _candidates(visible)
+    candidates = list(find_objects(visible))
     if not candidates and (inner := _unquoted(visible)):
-        visible, candidates = inner, _candidates(inner)
+        visible, candidates = inner, list(find_objects(inner))
     if cut_off and not _is_whole(visible, candidates):
         raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
         what = "empty" if not visible else "without a JSON object"
         raise BadReply("unreadable", f"Your reply was {what}.")
+    if len(candidates) > MOST_OBJECTS:
+        raise BadReply("unreadable", f"Your reply held more than {MOST_OBJECTS} JSON objects.")
     try:
         return _last_valid(visible, candidates, model)
     except RecursionError:
@@ -117,10 +115,6 @@ def _read_text(text: str, cut_off: bool) -> Reading:
     if not text:
         raise BadReply("unreadable", "Your reply was empty.")
     return Reading(text)
-
-
-def _candidates(text: str) -> Sequence[Candidate]:
-    return deque(find_objects(text), maxlen=OBJECTS_TRIED)
 
 
 def _unquoted(text: str) -> str:
