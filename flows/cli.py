@@ -18,7 +18,8 @@ EXIT_CODES = """
 Exit codes: 0 done · 1 a fault of the program · 2 a wrong setting or argument · 3 input or stored data
 cannot be used · 4 the store cannot be written, or is not as asked · 5 models cannot be asked, or too many
 rows failed · 6 another process runs this stage · 7 a check found rows · 8 done, but some rows failed in a
-way that may pass: run the same command again · 9 a budget is used up: raise it and run the same command · 130 interrupted: the same command goes on.
+way that may pass: run the same command again · 9 a budget is used up: raise it and run the same command ·
+130 interrupted: the same command goes on.
 """
 
 app = typer.Typer(

@@ -12,6 +12,7 @@ from uuid import UUID
 from prefect.artifacts import acreate_progress_artifact, acreate_table_artifact, aupdate_progress_artifact
 
 from flows.results import StageResult
+from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.store.commits import Commit
@@ -48,6 +49,10 @@ async def _refresh(artifact: UUID, progress: Progress) -> None:
     shown = ""
     while True:
         await asyncio.sleep(REFRESH_SECONDS)
+        waiting = "; ".join(gates_of_process().describe())
+        if waiting != progress.waiting:
+            progress.waiting = waiting
+            progress.changed()
         if (line := _line(progress)) != shown:
             shown = line
             await aupdate_progress_artifact(artifact, _percent(progress), line)
@@ -93,6 +98,7 @@ def _line(progress: Progress) -> str:
     return (
         f"{progress.stage}: {progress.phase}, {progress.rows_done} of {total} rows, {progress.rows_failed} failed, "
         f"{progress.calls} calls, {progress.cached} from cache"
+        + (f". Waiting: {progress.waiting}" if progress.waiting else "")
     )
 
 

@@ -17,10 +17,12 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from flows import chain
+from flows.lending import PrefectLender
 from flows.options import RunOptions
 from flows.posting import post_progress, post_result
 from flows.results import OBSERVERS, StageResult, result_of
 from tasks.foundation.errors import StoreError
+from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.run.shards import first_error
 from tasks.foundation.store.commits import Commit, read_commit
@@ -49,6 +51,8 @@ async def _run_member(name: str, member: str | None, build: str, workspace: Work
     started = time.monotonic()
     stage, last = chain.stage(name), chain.ends_chain(name)
     run = await _off_loop(lambda: StageRun.open(stage, workspace, build, member, force=force, ends_chain=last))
+    if workspace.settings.llm.share_limits:
+        gates_of_process().share(PrefectLender())
     with _opened(run):
         await _bring_up_to_date(run)
     commit = _commit_of(run)

@@ -135,6 +135,8 @@ class Live(Screen):
     def _detail(self, progress: Progress) -> str:
         if progress.phase != "working":
             return progress.phase
+        if progress.waiting:
+            return f"{progress.calls} calls · waiting: {progress.waiting}"
         since, found = self._working.setdefault(progress.stage, (time.monotonic(), progress.rows_done))
         seconds = max(time.monotonic() - since, 0.1)
         rate = (progress.rows_done - found) / seconds
@@ -195,4 +197,5 @@ def _counts(progress: Progress) -> str:
     return (
         f": {progress.rows_done} of {progress.rows_total} rows, {progress.rows_failed} failed, "
         f"{progress.calls} calls, {progress.cached} from cache"
+        + (f"; waiting: {progress.waiting}" if progress.waiting else "")
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 @dataclass(slots=True)
 class Progress:
     """Counts of one stage run in this process. `rows_total` None: not known yet; `last_failure` is the reason
-    of the latest row that failed, empty when none did.
+    of the latest row that failed, empty when none did; `waiting` says why no call goes out at the moment, if so.
 
     `watchers` are called after every change, with this object; they must be quick.
     """
@@ -24,6 +24,7 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     last_failure: str = ""
+    waiting: str = ""
     watchers: list[Callable[[Progress], None]] = field(default_factory=list)
 
     def changed(self) -> None:

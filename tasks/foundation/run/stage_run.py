@@ -12,6 +12,7 @@ visible before `commit`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
@@ -142,7 +143,7 @@ class StageRun:
             self._count_found(base, len(keys) - len(pending))
         if pending:
             worked = await self._worker().work(pending)
-            self._files.write_shard(label, worked.rows, worked.n_produced, base)
+            await asyncio.to_thread(self._files.write_shard, label, worked.rows, worked.n_produced, base)
         produced = produced_in(self._files.finished_shard(label))
         return {"rows": len(keys), "produced": produced, "failed": len(keys) - produced}
 

@@ -19,7 +19,7 @@ class Gates:
     """
 
     def __init__(self, *, minute: float = 60.0, lender: Lender | None = None) -> None:
-        self.lender = lender
+        self._lender = lender
         self._minute = minute
         self._gates: dict[Key, Gate] = {}
 
@@ -34,11 +34,15 @@ class Gates:
                 requests_per_minute=spec.requests_per_minute,
                 tokens_per_minute=spec.tokens_per_minute,
                 minute=self._minute,
-                lender=self.lender,
+                lender=self._lender,
             )
         gate.set_cap(spec.max_in_flight)
         gate.base_pause_seconds, gate.outage_seconds = base_pause_seconds, outage_seconds
         return gate
+
+    def share(self, lender: Lender) -> None:
+        """From now on new gates share their limits a minute with other processes; the first lender stays."""
+        self._lender = self._lender or lender
 
     def describe(self) -> list[str]:
         """Why models are not being asked at this moment, one sentence each."""
