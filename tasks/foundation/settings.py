@@ -222,6 +222,7 @@ class ScenesSection(BatchableSection):
     min_turns: Positive
     max_turns: Positive
     max_characters: Positive
+    near_duplicate: Share
     sample: PerLanguage
     distiller: str
     temperature: Temperature

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tasks.foundation.settings import PersonaSource
-from tasks.foundation.sources import RejectKeys
+from tasks.foundation.sources import SourceRejects
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.personas.candidates import candidate_batch
@@ -18,7 +18,7 @@ from tasks.personas.pieces import PieceCounter
 from tasks.personas.read_mapped import read_mapped
 from tasks.personas.read_nemotron import read_nemotron
 from tasks.personas.read_personamem import read_personamem
-from tasks.personas.reading import Persona, Reading
+from tasks.personas.reading import STAGE_NAME, Persona, Reading
 
 READERS = {"nemotron": read_nemotron, "personamem": read_personamem, "mapped": read_mapped}
 CHUNK_ROWS = 4096
@@ -64,26 +64,26 @@ class Gathered:
 
 def gather(sources: Sequence[PersonaSource], writers: Writers, pieces: PieceCounter) -> list[Gathered]:
     """Reads every source to its end. Raises SourceError for a problem of a whole source."""
-    keys = RejectKeys()
+    rejecting = SourceRejects(STAGE_NAME)
     gathered: list[Gathered] = []
     for source in sources:
         start = gathered[-1].stop if gathered else 0
-        here = Gathered(source, Reading(source.pool), start, start)
-        _read(here, writers, pieces, keys)
+        here = Gathered(source, Reading(source.pool, rejecting), start, start)
+        _read(here, writers, pieces)
         gathered.append(here)
     return gathered
 
 
-def _read(here: Gathered, writers: Writers, pieces: PieceCounter, keys: RejectKeys) -> None:
+def _read(here: Gathered, writers: Writers, pieces: PieceCounter) -> None:
     reading, source = here.reading, here.source
     for number, personas in enumerate(chunks(READERS[source.reader](source, reading)), start=1):
         if personas:
             writers.candidates.write(candidate_batch(personas, reading, source, pieces))
             here.count(personas)
-        _write_others(reading, source, writers, keys)
+        _write_others(reading, writers)
         if number % TOLD_EVERY == 0:
             log.info("pool %s: %d rows read so far", source.pool, reading.n_in)
-    _write_others(reading, source, writers, keys)
+    _write_others(reading, writers)
 
 
 def chunks(personas: Iterable[Persona | None]) -> Iterator[list[Persona]]:
@@ -104,14 +104,11 @@ def chunks(personas: Iterable[Persona | None]) -> Iterator[list[Persona]]:
         yield chunk
 
 
-def _write_others(reading: Reading, source: PersonaSource, writers: Writers, keys: RejectKeys) -> None:
+def _write_others(reading: Reading, writers: Writers) -> None:
     """Writes the repeats and rejects that wait."""
     if reading.repeats:
         writers.duplicates.write(TABLES["duplicates"].arrow(reading.repeats))
         reading.repeats.clear()
     if reading.rejects:
-        rejects = [
-            reject.model_copy(update={"row_key": keys.key(source.pool, reject.row_key)}) for reject in reading.rejects
-        ]
-        writers.rejects.write(TABLES["rejects"].arrow(rejects))
+        writers.rejects.write(TABLES["rejects"].arrow(reading.rejects))
         reading.rejects.clear()

@@ -10,6 +10,7 @@ from tasks.foundation.ids import digest
 from tasks.foundation.settings import PersonaSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.script import language_of
+from tasks.foundation.sources.texts import one_line
 from tasks.foundation.tables.types import Language
 from tasks.personas.ages import parse_age
 from tasks.personas.big_five import big_five_of
@@ -17,7 +18,7 @@ from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
 from tasks.personas.reading import BadRow, Persona, Reading, checked_description
 from tasks.personas.repeats import read_each
-from tasks.personas.texts import one_line, text_of
+from tasks.personas.texts import text_of
 from tasks.personas.verbalise import paragraph, words
 
 TEXTS = (

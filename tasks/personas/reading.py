@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.foundation.ids import canonical_json, content_id
-from tasks.foundation.sources import Problem, SourceRow
+from tasks.foundation.ids import content_id
+from tasks.foundation.sources import Problem, SourceRejects, SourceRow
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import BigFive, Duplicate
 from tasks.foundation.tables.types import Language
 
 STAGE_NAME = "personas"
-SHOWN_PAYLOAD = 4000
-"""Characters of a rejected row kept as its payload."""
 LONGEST_DESCRIPTION = 20_000
 """Characters; the longest of the corpora have a third of it, and models pay for every one."""
 
@@ -63,6 +61,7 @@ class Reading:
     """
 
     pool: str
+    rejecting: SourceRejects = field(default_factory=lambda: SourceRejects(STAGE_NAME))
     n_in: int = 0
     n_repeats: int = 0
     filtered: Counter[str] = field(default_factory=Counter)
@@ -80,7 +79,7 @@ class Reading:
             self.filtered["where"] += 1
             return
         self.failed[problem.kind] += 1
-        self.rejects.append(reject(row, problem))
+        self.rejects.append(self.rejecting.make(self.pool, row, problem))
 
     def repeat(self, source_key: str) -> None:
         """Ends a row that repeats an earlier one word for word, its id included."""
@@ -96,28 +95,6 @@ class Reading:
                 method="exact",
             )
         )
-
-
-def reject(row: SourceRow, problem: Problem) -> Reject:
-    """The reject of a source row; `row_key` is where it stands."""
-    return Reject(
-        stage=STAGE_NAME,
-        row_key=row.where,
-        kind=problem.kind,
-        reason=problem.reason,
-        retryable=False,
-        attempts=0,
-        payload=_payload(row),
-    )
-
-
-def _payload(row: SourceRow) -> str | None:
-    if row.text is not None:
-        return canonical_json(row.text)
-    if row.value is None:
-        return None
-    whole = canonical_json(row.value)
-    return whole if len(whole) <= SHOWN_PAYLOAD else canonical_json(whole[:SHOWN_PAYLOAD])
 
 
 def checked_description(text: str) -> str:

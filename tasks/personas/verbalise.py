@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.personas.texts import one_line
+from tasks.foundation.sources.texts import one_line
 
 _SEX = {"male": "man", "m": "man", "man": "man", "female": "woman", "f": "woman", "woman": "woman"}
 _SAID = {

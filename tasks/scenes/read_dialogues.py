@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from tasks.foundation.settings import SceneSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.script import language_of
+from tasks.foundation.sources.texts import one_line
 from tasks.scenes.reading import SourceDialogue, alternating, speakers_of, texts_of
 from tasks.scenes.rejoin import rejoin, tidy
 
@@ -28,6 +29,6 @@ def parse_dialogue(row: SourceRow) -> SourceDialogue:
     return SourceDialogue(
         speakers=speakers_of(speakers, texts) if speakers is not None else alternating(texts),
         texts=[mend(text) for text in texts],
-        narrative=narrative.strip() or None if isinstance(narrative, str) else None,
+        narrative=one_line(narrative) or None if isinstance(narrative, str) else None,
         split=split if isinstance(split, str) and split else None,
     )

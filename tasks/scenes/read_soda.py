@@ -9,13 +9,15 @@ from collections.abc import Iterator
 
 from tasks.foundation.settings import SceneSource
 from tasks.foundation.sources import SourceRow, open_source
+from tasks.foundation.sources.texts import one_line
 from tasks.scenes.reading import SourceDialogue, speakers_of, texts_of
 
 REQUIRED = ("dialogue", "speakers")
+COLUMNS = (*REQUIRED, "narrative", "split")
 
 
 def soda_rows(source: SceneSource) -> Iterator[SourceRow]:
-    return open_source(source, required=REQUIRED)
+    return open_source(source, required=REQUIRED, columns=COLUMNS)
 
 
 def parse_soda(row: SourceRow) -> SourceDialogue:
@@ -25,7 +27,7 @@ def parse_soda(row: SourceRow) -> SourceDialogue:
     split = row.value.get("split")
     return SourceDialogue(
         speakers=speakers_of(row.value["speakers"], texts),
-        texts=[" ".join(text.split()) for text in texts],
-        narrative=narrative.strip() or None if isinstance(narrative, str) else None,
+        texts=texts,
+        narrative=one_line(narrative) or None if isinstance(narrative, str) else None,
         split=split if isinstance(split, str) and split else None,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections.abc import Iterable
 
 from tasks.foundation.ids import digest
-from tasks.foundation.tables.scenes import Scene, SeedDialogue
+from tasks.foundation.tables.scenes import Scene
 
 
 def folded(text: str) -> str:
@@ -18,9 +19,9 @@ def folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def seed_key(seed: SeedDialogue) -> str:
-    """Equal for dialogues that say the same, whoever says it."""
-    return digest([folded(turn.text) for turn in seed.turns])
+def text_key(folded_texts: str) -> int:
+    """64 bits of what a dialogue says, whoever says it: one line a turn, each `folded`."""
+    return int.from_bytes(hashlib.blake2b(folded_texts.encode(), digest_size=8).digest(), "big")
 
 
 def goals_key(scene: Scene) -> str:

@@ -7,31 +7,35 @@ goals and scene of a sample of them, one request to the distiller each (DEMO sec
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.ids import content_id, seeded_order
-from tasks.foundation.settings import PerLanguage
-from tasks.foundation.sources import find_files, with_distinct_keys
+from tasks.foundation.ids import content_id
+from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
-from tasks.foundation.tables import Table
+from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import Scene, SeedDialogue
 from tasks.foundation.tables.types import Language
-from tasks.scenes.gather import Seeds
+from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.nameless import without_names
 from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
 from tasks.scenes.repeats import first_of_each, goals_key
+from tasks.scenes.sampling import Sample, draw
+from tasks.scenes.wanted import FILTERS, filter_rules
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
+SAMPLED = Table("sampled_seeds", SeedDialogue, ("seed_id",), "one row per seed dialogue to distil")
 DRAFTS = Table("scene_drafts", Scene, ("scene_id",), "one row per distilled seed, before repeats are dropped")
 
 log = logging.getLogger(__name__)
 
 
 def check(context: StageContext) -> None:
-    """Source files that are there."""
+    """Filters that can be used, source files that are there, datasets whose commits are known."""
+    filter_rules()
     for source in context.settings.scenes.sources:
         if source.file is not None:
             find_files(source.file, source.split)
@@ -40,40 +44,39 @@ def check(context: StageContext) -> None:
 
 def prepare(context: StageContext) -> Prepared:
     """Reads and filters every source; draws the seeds that are distilled before anything is paid for."""
-    section = context.settings.scenes
-    found = Seeds()
-    for source in section.sources:
-        found.read(context.pinned(source), section)
-    items = sample(found.seeds, section.sample, context.settings.run.seed)
-    filtered = {**found.filtered, "not_sampled": len(found.seeds) - len(items)}
-    accounting = Accounting(
-        n_in=found.n_in - len(items),
-        filtered={reason: count for reason, count in filtered.items() if count},
-        failed=dict(found.failed),
+    section, seed = context.settings.scenes, context.settings.run.seed
+    with context.writer("duplicates") as duplicates:
+        with context.writer("seed_dialogues") as seeds, context.writer("rejects") as rejects:
+            found = Gathering(section, filter_rules(), Writers(seeds, duplicates, rejects))
+            for number, source in enumerate(section.sources):
+                found.read(number, context.pinned(source))
+        log.info("%d rows read, %d seeds; left out: %s", found.n_in, found.n_seeds, _told(found.filtered))
+        samples = [
+            draw(seeds.stored, language, section.sample.of(language), section.near_duplicate, seed)
+            for language in LANGUAGES
+        ]
+        near = [duplicate for sample in samples for duplicate in sample.duplicates]
+        duplicates.write(TABLES["duplicates"].arrow(near))
+    with context.writer(SAMPLED.name) as sampled:
+        for language, sample in zip(LANGUAGES, samples, strict=True):
+            _tell(language, sample, section.sample.of(language))
+            sampled.write(sample.rows)
+    items = [seed_id for sample in samples for seed_id in sample.ids]
+    return Prepared(
+        items,
+        {
+            "seed_dialogues": seeds.stored,
+            "duplicates": duplicates.stored,
+            "rejects": rejects.stored,
+            SAMPLED.name: sampled.stored,
+        },
+        _accounting(found, n_near=len(near), n_items=len(items)),
     )
-    rows: Rows = {
-        "seed_dialogues": found.seeds,
-        "duplicates": found.duplicates,
-        "rejects": with_distinct_keys(found.rejects),
-    }
-    return Prepared(items, rows, accounting)
-
-
-def sample(seeds: Sequence[SeedDialogue], counts: PerLanguage, seed: int) -> list[str]:
-    """Ids of the seeds to distil: of each language the first of a seeded order that depends on ids only."""
-    drawn = []
-    for language in LANGUAGES:
-        ids = [each.seed_id for each in seeds if each.language == language]
-        wanted = counts.of(language)
-        if len(ids) < wanted:
-            log.warning("scenes.sample asks for %d %s seeds, there are %d; all are taken", wanted, language, len(ids))
-        drawn += [ids[position] for position in seeded_order(ids, seed, "scenes.sample")[:wanted]]
-    return drawn
 
 
 def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, SeedDialogue]:
     """The seed dialogues of some items by id."""
-    seeds = context.made("seed_dialogues")
+    seeds = context.made(SAMPLED.name)
     wanted = seeds.filter(seeds["seed_id"].is_in(list(items)))
     return {row["seed_id"]: SeedDialogue.model_validate(row) for row in wanted.to_dicts()}
 
@@ -116,20 +119,48 @@ def finish(context: StageContext) -> Finished:
     return Finished({"scenes": kept, "duplicates": duplicates}, {"duplicate": len(repeats)} if repeats else {})
 
 
+def _accounting(found: Gathering, *, n_near: int, n_items: int) -> Accounting:
+    """Where the rows ended that are not distilled."""
+    filtered = Counter(found.filtered)
+    filtered["duplicate"] += n_near
+    filtered["not_sampled"] += found.n_seeds - n_near - n_items
+    return Accounting(
+        n_in=found.n_in - n_items,
+        filtered={reason: count for reason, count in filtered.items() if count},
+        failed=dict(found.failed),
+    )
+
+
+def _told(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()) if count) or "none"
+
+
+def _tell(language: Language, sample: Sample, wanted: int) -> None:
+    if len(sample.ids) < wanted:
+        log.warning(
+            "scenes.sample asks for %d %s seeds, there are %d, of which %d are near-duplicates; all others are taken",
+            wanted,
+            language,
+            sample.n_there,
+            len(sample.duplicates),
+        )
+
+
 STAGE = Stage(
     name="scenes",
     reads=(),
     prepare=prepare,
-    prepared=("seed_dialogues", "duplicates", "rejects"),
+    prepared=("seed_dialogues", "duplicates", "rejects", "sampled_seeds"),
     briefs=briefs_of,
     work=work,
     worked=("scene_drafts",),
     finish=finish,
     finished=("scenes", "duplicates"),
-    drafts=(DRAFTS,),
+    drafts=(SAMPLED, DRAFTS),
     prompts=(DISTIL,),
     taxonomies=("goal_type",),
     roles=lambda settings: {"distiller": [settings.scenes.distiller]},
     check=check,
+    files=lambda settings: [FILTERS],
     sources=lambda settings: settings.scenes.sources,
 )

@@ -1,25 +1,64 @@
-"""Which dialogues are worth distilling: of a certain length, and neither advertising nor full of links."""
+"""Which dialogues are worth distilling: of a certain length, and without what configs/dialogue_filters.yaml lists."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
 
-from tasks.foundation.settings import ScenesSection
-from tasks.scenes.reading import Unwanted
+import polars as pl
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-_URL = re.compile(r"https?://|www\.\w|\b[a-z0-9-]{2,}\.(?:com|net|org|cn|io)\b(?:/\S*)?|t\.cn/\w", re.IGNORECASE)
-_ADVERT = re.compile(
-    r"加(?:我|一下)?(?:微信|v信|薇信|扣扣|qq)|微信号|公众号|扫码(?:关注|加|领)|点击(?:链接|下方|领取)|转发抽奖|限时(?:优惠|特价|抢购)"
-    r"|优惠券|领券|代购|诚招(?:代理|加盟)|包邮"
-    r"|click (?:here|the link|below)|promo(?:tion)? code|discount code|limited[- ]time offer|subscribe (?:to|now)"
-    r"|order now|buy now|free shipping|visit our (?:web)?site",
-    re.IGNORECASE,
-)
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.settings import CONFIGS, ScenesSection
+from tasks.scenes.reading import BY_LENGTH, Unwanted
+
+FILTERS = CONFIGS / "dialogue_filters.yaml"
 
 
-def refuse_unwanted(texts: Sequence[str], section: ScenesSection) -> None:
-    """Unwanted for a dialogue outside the length bounds, with a URL or with the phrases of an advert."""
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z_]{1,40}$")]
+    patterns: Annotated[list[str], Field(min_length=1)]
+
+
+class _FiltersFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    description: str
+    rules: list[_Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Names and patterns in the order in which they are tried."""
+
+    patterns: tuple[tuple[str, str], ...]
+
+    def found(self, texts: Sequence[str]) -> list[Unwanted | None]:
+        """For each text the first rule that leaves it out and what it found there; None for a text that is wanted.
+
+        Texts are folded (see `repeats.folded`); all are searched at once, which takes a few microseconds each.
+        """
+        series = pl.Series(texts, dtype=pl.String)
+        found: list[Unwanted | None] = [None] * len(texts)
+        for name, pattern in self.patterns:
+            hits = series.str.contains(pattern).arg_true()
+            said = series.gather(hits).str.extract(f"({pattern})", 1).to_list()
+            for position, words in zip(hits.to_list(), said, strict=True):
+                if found[position] is None:
+                    found[position] = Unwanted(name, f"expected talk between two people, found {words.strip()[:60]!r}")
+        return found
+
+
+def refuse_length(texts: Sequence[str], section: ScenesSection) -> None:
+    """Unwanted for a dialogue with too few turns, or too many of them or of characters."""
     if len(texts) < section.min_turns:
         raise Unwanted("too_short", f"expected at least {section.min_turns} turns, found {len(texts)}")
     length = sum(map(len, texts))
@@ -29,7 +68,29 @@ def refuse_unwanted(texts: Sequence[str], section: ScenesSection) -> None:
             f"expected at most {section.max_turns} turns and {section.max_characters} characters, "
             f"found {len(texts)} and {length}",
         )
-    for why, pattern in (("url", _URL), ("advert", _ADVERT)):
-        found = next((match[0] for text in texts if (match := pattern.search(text))), None)
-        if found is not None:
-            raise Unwanted("url" if why == "url" else "advert", f"expected talk between two people, found {found!r}")
+
+
+@cache
+def filter_rules(path: Path = FILTERS) -> Rules:
+    """The rules of the filter file, checked; ConfigError for a name given twice or a pattern that is none."""
+    try:
+        file = _FiltersFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        raise ConfigError(f"dialogue filters {path}: {error}") from None
+    names = Counter([*BY_LENGTH, *(rule.name for rule in file.rules)])
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise ConfigError(f"dialogue filters {path}: expected names of their own, found {', '.join(twice)} again")
+    for rule in file.rules:
+        for pattern in rule.patterns:
+            _check(pattern, rule.name, path)
+    return Rules(tuple((rule.name, "|".join(f"(?:{each})" for each in rule.patterns)) for rule in file.rules))
+
+
+def _check(pattern: str, rule: str, path: Path) -> None:
+    try:
+        re.compile(pattern)
+        empty = pl.Series([""]).str.contains(pattern).item()
+    except (re.error, pl.exceptions.ComputeError) as error:
+        raise ConfigError(f"dialogue filters {path}, rule {rule!r}: {pattern!r} is no pattern: {error}") from None
+    if empty:
+        raise ConfigError(f"dialogue filters {path}, rule {rule!r}: {pattern!r} would leave out every dialogue")

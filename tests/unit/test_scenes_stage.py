@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +15,15 @@ from pydantic import ValidationError
 
 from tasks.foundation.settings import SceneSource
 from tasks.foundation.stage import Prepared
+from tasks.foundation.tables.operations import Reject
+from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import SeedDialogue
 from tasks.foundation.taxonomies import taxonomy
-from tasks.scenes.gather import Seeds
+from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.prompts import DISTIL, distil_inputs, distilled
 from tasks.scenes.task import STAGE
-from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, write_jsonl
+from tasks.scenes.wanted import filter_rules
+from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of, write_jsonl
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 REPLY = {
@@ -38,15 +44,41 @@ SODA = {
 }
 
 
-def seeds_of(tmp_path: Path, reader: str, rows: list[Any], *overrides: str) -> Seeds:
+@dataclass
+class Found:
+    """What a source was gathered into."""
+
+    counts: Gathering
+    seeds: list[SeedDialogue]
+    duplicates: list[Duplicate]
+    rejects: list[Reject]
+
+    @property
+    def filtered(self) -> dict[str, int]:
+        return dict(+self.counts.filtered)
+
+
+def gathered(*sources: SceneSource, overrides: Sequence[str] = ()) -> Found:
+    context = FakeContext(STAGE, *overrides)
+    tables = ("seed_dialogues", "duplicates", "rejects")
+    with ExitStack() as stack:
+        writers = Writers(*(stack.enter_context(context.writer(table)) for table in tables))
+        counts = Gathering(context.settings.scenes, filter_rules(), writers)
+        for number, source in enumerate(sources):
+            counts.read(number, source)
+    seeds, duplicates, rejects = (
+        rows_of(writer.stored) for writer in (writers.seeds, writers.duplicates, writers.rejects)
+    )
+    return Found(counts, seeds, duplicates, rejects)  # type: ignore[arg-type]
+
+
+def seeds_of(tmp_path: Path, reader: str, rows: list[Any], *overrides: str) -> Found:
     path = write_jsonl(tmp_path / "rows.jsonl", rows)
     source = SceneSource.model_validate({"corpus": reader, "reader": reader, "path": str(path)})
-    found = Seeds()
-    found.read(source, FakeContext(STAGE, *overrides).settings.scenes)
-    return found
+    return gathered(source, overrides=overrides)
 
 
-def only(found: Seeds) -> SeedDialogue:
+def only(found: Found) -> SeedDialogue:
     (seed,) = found.seeds
     return seed
 
@@ -81,7 +113,7 @@ def test_a_soda_row_that_cannot_be_used_is_rejected_with_its_kind(
     found = seeds_of(tmp_path, "soda", [SODA, SODA | change])
     (reject,) = found.rejects
     assert (reject.kind, reject.row_key) == (kind, "rows.jsonl:2")
-    assert sum(found.filtered.values()) + sum(found.failed.values()) == 1
+    assert sum(found.filtered.values()) + found.counts.failed.total() == 1
 
 
 @pytest.mark.parametrize("wrap", [list, lambda texts: {"dialog": list(texts)}])
@@ -237,22 +269,17 @@ def test_the_constant_part_of_the_prompt_comes_first(run: tuple[FakeContext, Pre
 
 
 def test_real_rows_of_every_corpus_become_seeds(real_rows: Path) -> None:
-    section = FakeContext(STAGE).settings.scenes
-    found = Seeds()
-    for corpus, reader, name in (
-        ("soda", "soda", "soda.jsonl"),
-        ("lccc", "lccc", "lccc_toy.jsonl"),
-        ("daily", "jsonl", "dailydialog_val.jsonl"),
-    ):
-        source = {"corpus": corpus, "reader": reader, "path": str(real_rows / name)}
-        found.read(SceneSource.model_validate(source), section)
-    assert found.n_in == 505 and not found.failed
+    files = [("soda", "soda", "soda.jsonl"), ("lccc", "lccc", "lccc_toy.jsonl")]
+    files.append(("daily", "jsonl", "dailydialog_val.jsonl"))
+    sources = [{"corpus": corpus, "reader": reader, "path": str(real_rows / name)} for corpus, reader, name in files]
+    found = gathered(*map(SceneSource.model_validate, sources))
+    assert found.counts.n_in == 505 and not found.counts.failed
     assert Counter((seed.corpus, seed.language) for seed in found.seeds) == {
         ("soda", "en"): 5,
-        ("lccc", "zh"): 260,
+        ("lccc", "zh"): 259,
         ("daily", "en"): 200,
     }
-    assert found.filtered == {"too_short": 40}
+    assert found.filtered == {"too_short": 40, "contact": 1}  # a telephone number
 
 
 def _in(items: Any) -> Any:

@@ -9,8 +9,8 @@ is never held whole unless it is one JSON array.
 from __future__ import annotations
 
 from tasks.foundation.sources.folders import find_files
-from tasks.foundation.sources.keys import RejectKeys, with_distinct_keys
 from tasks.foundation.sources.open import open_source
+from tasks.foundation.sources.rejecting import SourceRejects
 from tasks.foundation.sources.rows import Problem, SourceRow
 
-__all__ = ["Problem", "RejectKeys", "SourceRow", "find_files", "open_source", "with_distinct_keys"]
+__all__ = ["Problem", "SourceRejects", "SourceRow", "find_files", "open_source"]
