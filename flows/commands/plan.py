@@ -29,7 +29,7 @@ def plan(
     """Show the calls, tokens and dollars that `colloquy run` with the same options would take, low to high.
 
     Needs no network and no key. Rows that a build has are counted; those of stages still to run follow from the
-    settings. Says which budgets the plan reaches and everything it assumed.
+    settings. Says which budgets the plan passes and everything it assumed.
     """
     from flows import chain
     from flows.commands.screen import terminal

@@ -1,4 +1,4 @@
-"""What `colloquy plan` prints: tables by stage and by model, budgets that are reached, and what was assumed."""
+"""What `colloquy plan` prints: tables by stage and by model, budgets that are passed, and what was assumed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def calm_lines(calm: Sequence[RunPlan]) -> Iterator[str]:
 
 
 def budget_lines(settings: Settings, plans: Sequence[RunPlan], commits: Sequence[Commit]) -> Iterator[str]:
-    """Which budgets the plan reaches, with what the build has spent."""
+    """Which budgets the plan passes, together with what the build has spent."""
     budgets = [("run", settings.run.budget, list(plans), list(commits))]
     for stage, runs in _by_stage(plans).items():
         own = [commit for commit in commits if commit.stage == stage]
@@ -74,14 +74,14 @@ def budget_lines(settings: Settings, plans: Sequence[RunPlan], commits: Sequence
             yield _reached(one)
     limited = any(value is not None for _, budget, *_ in budgets for value in budget.model_dump().values())
     if not said:
-        yield "No budget is reached." if limited else "No budget is set (run.budget, <stage>.budget)."
+        yield "No budget is passed." if limited else "No budget is set (run.budget, <stage>.budget)."
 
 
 def _reached(one: Reached) -> str:
     planned = f"{amounts(one.planned)} with what was spent before"
     if one.by == "unpriced":
         return f"Budget {one.limit} = {one.allowed:g} cannot be kept: models without a price are asked."
-    how = "is reached in any case" if one.by == "low" else "may be reached"
+    how = "is passed in any case" if one.by == "low" else "may be passed"
     return f"Budget {one.limit} = {one.allowed:,g} {how}: planned {planned}."
 
 

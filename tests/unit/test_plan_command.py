@@ -1,0 +1,109 @@
+"""`colloquy plan`: read like a user, without a network and without a key."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flows import cli
+from flows.commands.plan_tables import amount, amounts, dollars_of, money
+from tasks.foundation.planning.span import Span
+from tasks.foundation.planning.totals import Total
+
+Plan = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Plan:
+    """`colloquy plan` in this process, where there is no network and no key: its exit code, output and errors."""
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise AssertionError("a plan asked the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["colloquy", "plan", *arguments])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def line_of(out: str, *words: str) -> list[str]:
+    """The cells of the first line that has all these words."""
+    return next(line.split() for line in out.splitlines() if all(word in line.split() for word in words))
+
+
+def test_the_plan_of_a_paper_needs_neither_network_nor_key(plan: Plan) -> None:
+    code, out, _ = plan("--profile", "demo-paper", "--from", "dialogues")
+    assert code == 0
+    assert line_of(out, "dialogues", "gpt-4o")[:7] == ["dialogues", "to", "do", "gpt-4o", "2,700", "–", "9,000"]
+    assert "asks no model" in out
+    assert "personas.pool_size = 500" not in out, "personas is not part of the plan"
+    assert "conflicts" not in out.partition("Assumed:")[0]
+    assert "genai-prices" in out
+    assert "No budget is set" in out
+
+
+def test_the_plan_names_the_budgets_it_passes(plan: Plan) -> None:
+    _, out, _ = plan(
+        *("--profile", "test", "--set", "run.budget.max_calls=100", "--set", "voting.budget.max_calls=1000"),
+        *("--set", "judging.budget.max_tokens=1000000000"),
+    )
+    assert "Budget run.budget.max_calls = 100 is passed in any case" in out
+    assert "Budget voting.budget.max_calls = 1,000 may be passed" in out
+    assert "judging.budget" not in out
+
+
+def test_a_budget_in_dollars_needs_prices(plan: Plan) -> None:
+    settings = ("--set", "scenes.distiller=mine", "--set", "scenes.budget.max_cost_usd=5")
+    write_own_model()
+    _, out, _ = plan("--profile", "test", "--only", "scenes", *settings)
+    assert line_of(out, "scenes", "mine")[-1] == "unknown"
+    assert "1 model unpriced" in out
+    assert "Budget scenes.budget.max_cost_usd = 5 cannot be kept" in out
+
+
+def write_own_model() -> None:
+    from tasks.foundation.llm.own_models import add_model
+    from tasks.foundation.store.layout import Layout
+
+    entry = {"provider": "openai", "name": "mine", "family": "mine", "base_url": "http://localhost:1/v1"}
+    Layout.default().root.mkdir(parents=True, exist_ok=True)
+    add_model(Layout.default(), "mine", entry)
+
+
+def test_settings_that_no_run_would_accept_are_refused(plan: Plan) -> None:
+    code, _, err = plan("--profile", "test", "--set", "voting.arbiter=scripted-a")
+    assert (code, "voting.arbiter" in err) == (2, True)
+
+
+def test_large_numbers_are_short_and_a_narrow_table_breaks_between_them() -> None:
+    assert [amount(value) for value in (0, 9_999, 10_400, 999_400, 1_234_567, 2.5e9, 4.2e12)] == [
+        *("0", "9,999", "10k", "999k", "1.23M", "2.5B", "4,200B")
+    ]
+    assert (amounts(Span(12, 12)), amounts(Span(12, 240))) == ("12", "12 – 240")
+    assert money(Span(0, 0.01234)) == "0.00 – 0.0123"
+    assert money(Span(12.5, 12_345.678)) == "12.50 – 12,346"
+
+
+def test_a_sum_that_lacks_a_price_says_so() -> None:
+    nothing = Span(0, 0)
+    total = Total(nothing, nothing, nothing, nothing, Span(1, 2))
+    assert dollars_of(total) == "1.00 – 2.00"
+    lacking = Total(nothing, nothing, nothing, nothing, Span(1, 2), ("a", "b"))
+    assert dollars_of(lacking) == "≥ 1.00 – 2.00, 2 models unpriced"
+    assert dollars_of(lacking, high_only=True) == "≥ 2.00 US dollars, 2 models unpriced"
