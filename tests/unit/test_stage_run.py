@@ -11,7 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tasks.foundation.errors import BuildBusy, ModelError, TooManyFailures
+from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, ModelError, TooManyFailures
+from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import StageRun, Workspace
@@ -30,12 +31,15 @@ class Model:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.failing: dict[str, Exception] = {}
+        self.failing_once: dict[str, Exception] = {}
 
     def __call__(self, call: ProviderCall) -> str:
         key = next(key for key in KEYS if key in call.messages[0].content)
         self.asked.append(key)
         if key in self.failing:
             raise self.failing[key]
+        if key in self.failing_once:
+            raise self.failing_once.pop(key)
         return json.dumps({"topic": f"about {key}"})
 
 
@@ -177,6 +181,66 @@ async def test_a_run_that_goes_wrong_stops_and_goes_on_when_the_provider_is_back
     commit = await run(workspace_of())
     assert commit and not commit.partial
     assert sorted(model.asked) == KEYS[2:]
+
+
+async def test_a_row_that_failed_in_passing_is_tried_again_when_its_shard_is_done(
+    model: Model, workspace_of: Any
+) -> None:
+    model.failing_once = {"row01": ModelError("timeout", "slow"), "row05": ModelError("server", "500")}
+    commit = await run(workspace := workspace_of())
+    assert commit is not None and not commit.partial
+    assert model.asked == [*KEYS[:4], "row01", *KEYS[4:8], "row05", *KEYS[8:]]
+    assert commit.accounting.n_failed == 1, "the bad source row"
+    with open_views(workspace.layout) as connection:
+        attempts = connection.execute("select row_key, attempts from llm_calls order by row_key").fetchall()
+    assert attempts == [(key, 2 if key in ("row01", "row05") else 1) for key in KEYS]
+
+
+async def test_a_budget_stops_a_stage_and_a_larger_one_goes_on_where_it_stopped(
+    model: Model, workspace_of: Any
+) -> None:
+    with pytest.raises(
+        BudgetReached, match=r"stage curation stopped: the budget curation.budget.max_calls = 6"
+    ) as caught:
+        await run(workspace_of("curation.budget.max_calls=6"))
+    assert caught.value.exit_code == 9
+    assert model.asked == KEYS[:6]
+    model.asked = []
+    with pytest.raises(BudgetReached, match=r"run.budget.max_calls = 8 is used up: 8 calls"):
+        await run(workspace_of("run.budget.max_calls=8"))
+    assert model.asked == KEYS[6:8], "what was paid for before counts, and is not paid for again"
+    model.asked = []
+    commit = await run(workspace_of())
+    assert commit is not None and model.asked == KEYS[8:]
+    assert commit.usage["calls"] == 10
+
+
+async def test_dollars_cannot_be_limited_for_a_model_without_a_price(model: Model, workspace_of: Any) -> None:
+    workspace = workspace_of("curation.budget.max_cost_usd=1")
+    priceless = dataclasses.replace(workspace.models["scripted-a"], prices=None)
+    workspace.models = {**workspace.models, "scripted-a": priceless}
+    with pytest.raises(
+        ConfigError, match=r"curation.budget.max_cost_usd: expected a price .* found none for scripted-a"
+    ):
+        await run(workspace)
+    assert model.asked == []
+
+
+async def test_a_build_is_replayed_elsewhere_without_a_provider(
+    model: Model, workspace_of: Any, tmp_path: Path
+) -> None:
+    first = await run(workspace_of())
+    with ReplyCache(tmp_path / "artifacts" / "cache" / "replies.sqlite") as cache:
+        cache.export(tmp_path / "b1.parquet", runs="b1/")
+    with ReplyCache(tmp_path / "elsewhere" / "cache" / "replies.sqlite") as cache:
+        cache.import_from(tmp_path / "b1.parquet")
+    model.asked = []
+    settings = (*QUIET, "llm.replay_only=true")
+    again = await run(Workspace.open("test", settings, Layout(tmp_path / "elsewhere")))
+    assert first is not None and again is not None and model.asked == []
+    assert {name: again.table_hash(name) for name in again.tables} == {
+        name: first.table_hash(name) for name in first.tables
+    }
 
 
 async def test_two_runs_of_one_stage_exclude_each_other_by_name(model: Model, workspace_of: Any) -> None:

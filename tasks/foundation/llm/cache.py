@@ -135,6 +135,12 @@ class ReplyCache:
         self._writer: threading.Thread | None = None
         self._closed = False
 
+    def __enter__(self) -> ReplyCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def get(self, key: str) -> CachedReply | None:
         """The committed reply of the call with this key, or None."""
         try:
