@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.errors import ConfigError, ModelUnavailable
+from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
 from tasks.foundation.llm.batch import gemini_batches, openai_batches
 from tasks.foundation.llm.batch.api import check_batch
+from tasks.foundation.llm.batch.job_store import JobStore
 from tasks.foundation.llm.batch.transport import cancel_open_jobs
 from tasks.foundation.llm.request import Message, ModelSpec, Usage
 from tests.unit.batch_runs import (
@@ -301,6 +302,21 @@ async def test_a_job_that_the_provider_has_forgotten_is_sent_again(
     outcomes = await run(tmp_path, spec)
     assert all(isinstance(value, Score) for value in values(outcomes))
     assert server.sizes == [4]
+
+
+@only_openai
+@pytest.mark.parametrize("step", ["claim", "submitted", "land", "end"])
+async def test_a_list_of_jobs_that_cannot_be_written_stops_the_run(
+    server: BatchServer, spec: ModelSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as during, pytest.raises(StoreError, match="the disk is full"):
+        during.setattr(JobStore, step, full)
+        await run(tmp_path, spec)
+    assert all(isinstance(value, Score) for value in values(await run(tmp_path, spec)))
+    assert server.sizes == [4] and not server.paid_twice
 
 
 def test_a_stage_in_batch_mode_refuses_models_without_a_batch_api() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tasks.foundation.llm.request import ProviderCall, RawReply
 
@@ -75,3 +76,11 @@ class Gathering:
             self._enough.set()
         else:
             self._enough.clear()
+
+
+def write_lines(path: Path, job: Iterable[Wait]) -> None:
+    """The job's file; the lines are let go."""
+    with path.open("wb") as file:
+        for wait in job:
+            file.write(wait.line)
+            wait.line = b""

@@ -11,13 +11,12 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import JobStatus
 from tasks.foundation.llm.batch.bench import Bench
 from tasks.foundation.llm.batch.following import follow
-from tasks.foundation.llm.batch.gathering import Gathering, Wait
+from tasks.foundation.llm.batch.gathering import Gathering, Wait, write_lines
 from tasks.foundation.llm.batch.jobs import Item, Job
 from tasks.foundation.llm.batch.submitting import Undecided, submit
 from tasks.foundation.llm.failures import ProviderFailure
@@ -153,7 +152,7 @@ class Lane:
         for wait in waits:
             wait.tag = job.tag
         try:
-            await asyncio.to_thread(_write, path, waits)
+            await asyncio.to_thread(write_lines, path, waits)
             job_id = await submit(bench, job.tag, path, job.model)
         except Undecided:
             raise
@@ -172,13 +171,13 @@ class Lane:
 
         try:
             ended = await follow(self._bench_for(job), job.tag, is_new=is_new, on_status=note)
-        except Exception as error:  # noqa: BLE001 - as above
-            del self.following[job.tag]
-            self._fail(self._waiting_for(job.tag), error)
-        else:
             del self.following[job.tag]
             self._deliver(job.tag, ended)
-        self._changed()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fail(self._waiting_for(job.tag), error)
+        finally:
+            self.following.pop(job.tag, None)
+            self._changed()
 
     def _waiting_for(self, tag: str) -> list[Wait]:
         return [wait for wait in self._waits.values() if wait.tag == tag]
@@ -212,12 +211,14 @@ class Lane:
         Where its queue is full the calls wait for room. With no other job of ours in the queue it is the job
         that is too large: the next ones are half as large.
         """
+        if not waits:
+            return
         queue_is_full = isinstance(refusal, ProviderFailure) and refusal.kind == "rate_limited"
-        if not queue_is_full or (len(waits) <= 1 and not self.following):
+        if not queue_is_full or (len(waits) == 1 and not self.following):
             self._fail(waits, refusal)
             return
         if not self.following:
-            self.gathering.per_job = max(1, len(waits) // 2)
+            self.gathering.per_job = len(waits) // 2
         self._hold_seconds = self._bench.pause_seconds(self._refusals)
         self._refusals += 1
         log.warning(
@@ -252,10 +253,3 @@ def _own(error: BaseException) -> BaseException:
     if isinstance(error, ProviderFailure):
         return ProviderFailure(error.kind, str(error))
     return ModelUnavailable(str(error)) if isinstance(error, ModelUnavailable) else error
-
-
-def _write(path: Path, waits: list[Wait]) -> None:
-    with path.open("wb") as file:
-        for wait in waits:
-            file.write(wait.line)
-            wait.line = b""

@@ -93,6 +93,7 @@ class BatchTransport:
             lane = self._lanes[key] = Lane(job, gathering, self._bench_for, self._count)
             for left in self._store.open_jobs():
                 if (left.endpoint, left.model) == key:
+                    log.info("batch job %s with %s requests is still open; waiting for it.", left.name, left.requests)
                     lane.follow(left)
         return self._lanes[key]
 

@@ -1,0 +1,27 @@
+"""How a stage with `mode: batch` is run: enough rows at once to fill jobs, one transport for all its calls."""
+
+from __future__ import annotations
+
+from tasks.foundation.llm.batch.transport import BatchTransport
+from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.settings import Settings
+
+
+def open_transport(workspace: Workspace) -> BatchTransport:
+    """The stage run's transport, beside the reply cache; whoever opens it closes it after the engine."""
+    batch = workspace.settings.llm.batch
+    return BatchTransport(
+        workspace.layout.cache,
+        requests_per_job=batch.requests_per_job,
+        gather_seconds=batch.gather_seconds,
+        poll_seconds=batch.poll_seconds,
+        is_cached=lambda key: workspace.cache.get(key) is not None,
+    )
+
+
+def rows_at_once(settings: Settings, rows: int, *, batched: bool) -> int:
+    """`rows` (of a shard, or in flight) as set for live calls; in batch mode at least a job's worth.
+
+    A row that waits for a job holds its place, so fewer rows would make small jobs, one after another.
+    """
+    return max(rows, settings.llm.batch.requests_per_job) if batched else rows
