@@ -146,7 +146,7 @@ async def test_the_request_has_roles_schema_sampling_and_thinking(stub: Stub, sp
         ("MAX_TOKENS", "length"),
         ("SAFETY", "content_filter"),
         ("PROHIBITED_CONTENT", "content_filter"),
-        ("OTHER", "stop"),
+        ("OTHER", "length"),
         ("A_WORD_OF_NEXT_YEAR", "stop"),
         (None, "stop"),
     ],

@@ -1,33 +1,35 @@
 """The border between vendors and us: one exception type for what a provider did, and no key in it.
 
->>> redact("Incorrect API key provided: sk-abcdefghijklmnop")
-'Incorrect API key provided: [key]'
+What a failure is depends on its HTTP status and on the sentences that vendors use; the cases of
+tests/data/provider_failures.yaml are the reference. Only what an error says of itself is looked at
+(`told`), never what it repeats of the request, whose texts may say anything.
+
+>>> failure_of(429, "insufficient_quota You exceeded your current quota")
+ModelUnavailable('The provider rejects the key or the account. HTTP 429: insufficient_quota You exceeded your \
+current quota')
+>>> failure_of(429, "Rate limit reached. Please try again in 1.5s").retry_after_seconds
+1.5
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.llm.quota import Quota
+from tasks.foundation.llm.redaction import brief, redact
 
-MESSAGE_CHARACTERS = 600
-"""A vendor's error body can repeat the whole prompt; this much of it explains the failure."""
+__all__ = ["ProviderFailure", "brief", "failure_of", "redact", "retry_after_of", "told", "translated"]
 
-_KEY_SHAPES = re.compile(
-    r"""
-      \b(?:sk|pk|rk|gsk|xai|hf|nvapi)[-_][A-Za-z0-9_\-*.]{6,}       # OpenAI, Anthropic, DeepSeek, Groq, hub
-    | \bAIza[0-9A-Za-z_\-]{10,} | \bya29\.[0-9A-Za-z_\-.]+ | \bAQ\.[0-9A-Za-z_\-]{10,}   # Google
-    | (?<=Bearer\ )[^\s"',;]+ | (?<=bearer\ )[^\s"',;]+
-    | (?<=[?&]key=)[^\s&"']+ | (?<=api_key=)[^\s&"']+ | (?<=api-key=)[^\s&"']+
-    | (?<=://)[^\s/@:]+:[^\s/@]+(?=@)                               # user:password in a URL
-    """,
-    re.VERBOSE,
-)
+SENTENCE_CHARACTERS = 400
+"""So much of each sentence of an error is looked at; the reason stands at its beginning."""
 
 
 class ProviderFailure(ModelError):
@@ -48,34 +50,67 @@ class ProviderFailure(ModelError):
         self.quota = quota
 
 
-def redact(text: str, secrets: Iterable[str | None] = ()) -> str:
-    """`text` without the given secrets and without anything shaped like a known vendor's key."""
-    for secret in secrets:
-        if secret and len(secret) >= 4:
-            text = text.replace(secret, "[key]")
-    return _KEY_SHAPES.sub("[key]", text)
+@contextmanager
+def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[None]:
+    """Within it exceptions become what `translate` makes of them (None: they stay).
 
-
-def brief(text: object, secrets: Iterable[str | None] = ()) -> str:
-    """One redacted line of at most `MESSAGE_CHARACTERS` characters."""
-    line = " ".join(redact(str(text), secrets).split())
-    return line if len(line) <= MESSAGE_CHARACTERS else line[:MESSAGE_CHARACTERS] + " …"
+    The vendor's own exception is let go: it holds the request, and that holds the key.
+    """
+    try:
+        yield
+    except Exception as error:
+        failure = translate(error)
+        if failure is None:
+            raise
+        try:
+            raise failure from None
+        except Exception:
+            failure.__context__ = None
+            raise
 
 
 _CONTEXT = re.compile(
-    r"context[_ ](?:length|window|size)|maximum (?:context|number of tokens|input)|prompt is too long"
-    r"|too many (?:input )?tokens|exceeds? the (?:available context|maximum|model's)|input is too long"
-    r"|string_above_max_length|input token count",
+    r"context[_ -]?(?:length|window|size|limit)|maximum (?:context|number of tokens|input|prompt|model) ?(?:length)?"
+    r"|(?:prompt|input) (?:is|was) too (?:long|large)|prompt exceeds|(?:prompt|input)[^.]{0,80}too large for"
+    r"|too many (?:input |total )?tokens|exceeds? the (?:available context|maximum|model's|configured limit)"
+    r"|exceeded? model token limit|maximum allowed (?:input )?length|tokens? (?:count|limit)[^.]{0,60}exceed"
+    r"|input tokens exceed|string_above_max_length|input token count|range of input length|payload size exceeds"
+    r"|request too large|request_too_large|max_new_tokens`? must be|n_ctx|超长|超出最大长度",
     re.IGNORECASE,
 )
+_CONTEXT_IS_FULL = re.compile(
+    r"context (?:size|length|window|limit)[^.]{0,40}exceed|exceed\w*[^.]{0,40}context|input is too large to process",
+    re.IGNORECASE,
+)
+"""Also with HTTP 500, where a mere mention of the context would not do."""
+_TOO_LARGE_FOR_A_MINUTE = re.compile(r"request too large", re.IGNORECASE)
 _FILTERED = re.compile(
-    r"content[_ -]?(?:filter|policy|management)|responsibleai|moderation|safety (?:system|filter)", re.IGNORECASE
+    r"content[_ -]?(?:filter|policy|policies|management|moderation)|responsibleai|moderation|data_?inspection"
+    r"|safety (?:system|filter|polic)|usage (?:polic|guideline)|content exists risk|inappropriate content"
+    r"|flagged|considered high risk|敏感内容|不安全",
+    re.IGNORECASE,
 )
-_NO_QUOTA = re.compile(
-    r"insufficient[_ ](?:quota|balance|credit|funds)|billing_hard_limit|credit balance", re.IGNORECASE
+_NO_ACCOUNT = re.compile(
+    r"insufficient[_ ](?:\w+ )?(?:quota|balance|credit|funds)|balance is (?:too low|insufficient|not enough)"
+    r"|billing_(?:hard_limit|not_active)|account is not active|credit balance|exceeded_current_quota|arrearage"
+    r"|(?:key|spending|usage) limit (?:exceeded|reached)|account[^.]{0,40}(?:deactivated|suspended|disabled)"
+    r"|\blimit: 0\b|欠费|余额不足",
+    re.IGNORECASE,
 )
-_NO_MODEL = re.compile(r"model_not_found|model[^.]{0,80}(?:does not exist|not found|not supported)", re.IGNORECASE)
-_NO_KEY = re.compile(r"invalid_api_key|api[_ ]key[_ ]invalid|api key not valid|incorrect api key", re.IGNORECASE)
+_NO_KEY = re.compile(
+    r"invalid_api_key|(?:incorrect|invalid) api[_ -]?key|api[_ ]key[_ ]?(?:is )?(?:invalid|expired|not valid|not found)"
+    r"|令牌已过期",
+    re.IGNORECASE,
+)
+_NO_ACCESS = re.compile(
+    r"location is not supported|unsupported_country|access[_ ]?denied|free[_ ]tier[^.]{0,60}not available",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_?not_?found|deploymentnotfound|model[^.]{0,80}(?:does not exist|not exist|not found|is not supported)"
+    r"|not a valid model|(?:invalid|unknown|no such) model|模型不存在",
+    re.IGNORECASE,
+)
 
 
 def failure_of(
@@ -85,41 +120,72 @@ def failure_of(
     retry_after_seconds: float | None = None,
     secrets: Iterable[str | None] = (),
 ) -> ProviderFailure | ModelUnavailable:
-    """The exception for an HTTP status and what the body says of it (code, type and message together).
+    """The exception for an HTTP status and what the body says of it (see `told`).
 
     ModelUnavailable for what every further request would meet as well: a wrong key, an unknown model,
-    an empty account. A request that the provider rejects for another reason is `refused`.
+    an empty account. A request that the provider rejects for another reason is `refused`. Status 200
+    means that only the words tell; where they do not either it is `server`.
     """
     message = f"HTTP {status}: {brief(detail, secrets)}"
-    if status in (401, 402) or _NO_KEY.search(detail) or (status < 500 and _NO_QUOTA.search(detail)):
+    if status in (401, 402, 407) or (status < 500 and (_NO_KEY.search(detail) or _NO_ACCOUNT.search(detail))):
         return ModelUnavailable(f"The provider rejects the key or the account. {message}")
-    if status < 500 and _FILTERED.search(detail):
+    if status < 500 and status not in (408, 409, 425, 429) and _FILTERED.search(detail):
         return ProviderFailure("content_filter", message)
-    if status == 403:
+    if status == 403 or (status < 500 and _NO_ACCESS.search(detail)):
         return ModelUnavailable(f"The provider denies access. {message}")
-    if status == 404 or (status in (400, 422) and _NO_MODEL.search(detail)):
+    if status in (404, 405, 410) or 300 <= status < 400 or (status in (200, 400, 422) and _NO_MODEL.search(detail)):
         return ModelUnavailable(f"The provider does not know this model or URL. {message}")
-    return ProviderFailure(_kind_of(status, detail), message, retry_after_seconds=retry_after_seconds)
+    wait = _wait_told(detail) if retry_after_seconds is None else retry_after_seconds
+    return ProviderFailure(_kind_of(status, detail), message, retry_after_seconds=wait)
 
 
 def _kind_of(status: int, detail: str) -> FailureKind:
-    if status == 429:
-        return "rate_limited"
-    if status in (408, 504):
+    if status == 413 or (status in (200, 400, 422) and _CONTEXT.search(detail)):
+        return "context_overflow"
+    if status == 500 and _CONTEXT_IS_FULL.search(detail):
+        return "context_overflow"
+    if status in (429, 498):
+        return "context_overflow" if _TOO_LARGE_FOR_A_MINUTE.search(detail) else "rate_limited"
+    if status in (408, 504, 524, 598):
         return "timeout"
     if status == 499:
         return "connection"
-    if status >= 500 or status in (409, 425):
+    if status >= 500 or status in (200, 409, 425):
         return "server"
-    if status == 413 or _CONTEXT.search(detail):
-        return "context_overflow"
     return "refused"
+
+
+def told(error: Any) -> str:
+    """What an error in a body says of itself: codes, types and sentences, at most 400 characters of each.
+
+    Not the input that validation errors repeat; of what a router was told upstream (`metadata.raw`) the same.
+    """
+    if isinstance(error, list):
+        return " ".join(filter(None, (told(part) for part in error[:5])))
+    if not isinstance(error, Mapping):
+        return "" if error is None else _without_input(str(error))[:SENTENCE_CHARACTERS]
+    names = ("code", "type", "status", "reason", "message", "msg", "detail", "error", "innererror", "metadata")
+    pieces = [told(error[name]) for name in names if name in error]
+    if isinstance(raw := error.get("raw"), str):
+        pieces.append(told(_parsed(raw)))
+    return " ".join(filter(None, pieces))
+
+
+def _without_input(sentence: str) -> str:
+    return re.split(r"""["']input["']\s*:""", sentence, maxsplit=1)[0]
+
+
+def _parsed(raw: str) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
     """Seconds that the provider asks to wait: `retry-after-ms`, `retry-after` in seconds or as a date."""
     lowered = {name.lower(): value for name, value in headers.items()}
-    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+    for name, divisor in (("retry-after-ms", 1000.0), ("x-ms-retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(lowered[name]) / divisor
         except (KeyError, ValueError):
@@ -130,3 +196,13 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
     except (KeyError, ValueError):
         return None
     return max(0.0, moment.timestamp() - time.time())
+
+
+def _wait_told(detail: str) -> float | None:
+    """The seconds of a sentence such as "Please try again in 6m0.5s" or "retry after 26 seconds"."""
+    found = re.search(
+        r"(?:try again|retry|wait)\w* (?:in|after|for) ((?:\d+(?:\.\d+)?\s?[a-z]+\s?){1,3})", detail, re.I
+    )
+    pieces = re.findall(r"(\d+(?:\.\d+)?)\s?(ms|millisecond|s|m|h)", found.group(1).lower()) if found else []
+    units = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+    return sum(float(count) * units[unit] for count, unit in pieces) if pieces else None

@@ -6,7 +6,7 @@ Nothing is ever closed, dropped or turned into a number: `7/10`, `+7` and `−7`
 model to refuse; a value left out, `7 out of 10` and an object that does not end are errors.
 
 >>> mended_at("{'label': “agree”， score：７, /* sure */}", 0)
-({'label': 'agree', 'score': 7}, 42)
+({'label': 'agree', 'score': 7}, 39)
 >>> mended_at('{"score": 7 out of 10}', 0)
 Traceback (most recent call last):
 ValueError: expected a comma or a closing brace at character 12, found 'out of 10}'

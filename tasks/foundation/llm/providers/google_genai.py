@@ -8,11 +8,10 @@ counted beside the completion. The raw body is asked for and read here.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +22,9 @@ from google import genai
 from google.genai import errors, types
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of
+from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of, told, translated
 from tasks.foundation.llm.models import api_key
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
 
 API_VERSION = "v1beta"
@@ -41,7 +41,35 @@ _FILTERED = {
     "MODEL_ARMOR",
     "ESCALATION",
     "PUP_LIMITED_DISABLED",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
 }
+_BROKEN_OFF = {
+    "OTHER",
+    "MALFORMED_RESPONSE",
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MISSING_THOUGHT_SIGNATURE",
+    "IMAGE_OTHER",
+    "NO_IMAGE",
+}
+"""The model stopped in the midst of it: the text is not whole, so it counts as cut off and is asked for again."""
+
+_STATUS_OF_RPC = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "CANCELLED": 499,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+"""For an error without a number: the name of its status → the HTTP status."""
 
 
 class GoogleProvider:
@@ -76,61 +104,58 @@ class GoogleProvider:
         await self.client.aio.aclose()
         self.client.close()
 
-    @contextmanager
-    def failures(self, timeout_seconds: float) -> Iterator[None]:
+    def failures(self, timeout_seconds: float) -> AbstractContextManager[None]:
         """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
-        try:
-            yield
-        except (TimeoutError, httpx.TimeoutException, httpx2.TimeoutException):
-            raise ProviderFailure("timeout", f"no reply within {timeout_seconds:g} s") from None
-        except errors.APIError as error:
-            raise self._status_failure(error) from None
-        except (aiohttp.ClientError, httpx.HTTPError, httpx2.HTTPError, OSError) as error:
-            raise ProviderFailure("connection", self._brief(error)) from None
-        except (errors.UnknownApiResponseError, ValueError) as error:
-            raise ProviderFailure("server", self._brief(error)) from None
+        return translated(lambda error: self._translated(error, timeout_seconds))
 
     def read(self, text: str) -> RawReply:
         """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
-        try:
-            body = json.loads(text)
-            if not isinstance(body, dict):
-                raise ValueError("no object")
-        except ValueError:
-            raise ProviderFailure("server", f"the body is not JSON: {self._brief(text[:200])}") from None
-        return self.read_body(body)
+        return self.read_body(object_in(text, [self._key]))
 
     def read_body(self, body: Mapping[str, Any]) -> RawReply:
         """The same for a body that is parsed already."""
         if error := body.get("error"):
-            raise self.failure(int(error.get("code") or 500), error, {})
-        candidate = (body.get("candidates") or [None])[0]
-        blocked = (body.get("promptFeedback") or {}).get("blockReason")
-        if candidate is None and not blocked:
-            raise ProviderFailure("server", f"the body has no candidates: {self._brief(body)}")
-        finish = "content_filter" if candidate is None else finish_of(candidate.get("finishReason"))
-        parts = ((candidate or {}).get("content") or {}).get("parts") or []
+            raise self.failure(_status_of(error), error, {})
+        candidates = items_of(body.get("candidates"))
+        if not candidates:
+            if not fields_of(body.get("promptFeedback")).get("blockReason"):
+                raise ProviderFailure("server", f"the body has no candidates: {self._brief(body)}")
+            candidates = [{"finishReason": "SAFETY"}]
+        parts = items_of(fields_of(candidates[0].get("content")).get("parts"))
         return RawReply(
             text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
             usage=usage_of(body.get("usageMetadata")),
-            finish_reason=finish,
+            finish_reason=finish_of(candidates[0].get("finishReason")),
             model_reported=body.get("modelVersion"),
         )
 
-    def _status_failure(self, error: errors.APIError) -> ProviderFailure | ModelUnavailable:
-        details = error.details if isinstance(error.details, Mapping) else {}
-        return self.failure(error.code, details.get("error", details), getattr(error.response, "headers", None) or {})
+    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable | None:
+        match error:
+            case TimeoutError() | httpx.TimeoutException() | httpx2.TimeoutException():
+                return ProviderFailure("timeout", f"no reply within {seconds:g} s")
+            case errors.APIError():
+                return self._status_failure(error)
+            case aiohttp.ClientError() | httpx.HTTPError() | httpx2.HTTPError() | OSError():
+                return ProviderFailure("connection", self._brief(error))
+            case errors.UnknownApiResponseError() | ValueError():
+                return ProviderFailure("server", self._brief(error))
+        return None
 
-    def failure(
-        self, status: int, error: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> ProviderFailure | ModelUnavailable:
+    def _status_failure(self, error: errors.APIError) -> ProviderFailure | ModelUnavailable:
+        details = fields_of(error.details)
+        headers = getattr(error.response, "headers", None) or {}
+        return self.failure(error.code, details.get("error", details), headers)
+
+    def failure(self, status: int, error: Any, headers: Mapping[str, str]) -> ProviderFailure | ModelUnavailable:
         """The exception for an error body: `status`, `message` and `details` with reasons and delays."""
-        reasons = " ".join(str(part.get("reason") or "") for part in error.get("details") or [])
+        fields = fields_of(error)
+        details = items_of(fields.get("details"))
+        reasons = " ".join(str(part["reason"]) for part in details if "reason" in part)
         wait = retry_after_of(headers)
         return failure_of(
             status,
-            f"{error.get('status') or ''} {reasons} {error.get('message') or ''}".strip(),
-            retry_after_seconds=wait if wait is not None else _retry_delay(error),
+            f"{reasons} {told(error)}".strip(),
+            retry_after_seconds=wait if wait is not None else _retry_delay(details),
             secrets=[self._key],
         )
 
@@ -168,24 +193,31 @@ def config_of(call: ProviderCall) -> types.GenerateContentConfig:
 
 
 def finish_of(reason: str | None) -> str:
-    """Gemini's finish reason in our words."""
-    if reason in _LENGTH:
+    """Gemini's finish reason in our words; one that is not known yet means that it stopped by itself."""
+    if reason in _LENGTH or reason in _BROKEN_OFF:
         return "length"
-    return "content_filter" if reason in _FILTERED or str(reason).startswith("IMAGE_") else "stop"
+    return "content_filter" if reason in _FILTERED else "stop"
 
 
 def usage_of(usage: Any) -> Usage:
     """The tokens reported; thoughts are part of the completion, as OpenAI counts them."""
     if not isinstance(usage, Mapping):
         return Usage()
-    visible, thoughts = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
+    visible, thoughts = count_of(usage, "candidatesTokenCount"), count_of(usage, "thoughtsTokenCount")
     completion = None if visible is None and thoughts is None else (visible or 0) + (thoughts or 0)
-    return Usage(usage.get("promptTokenCount"), usage.get("cachedContentTokenCount"), completion, thoughts)
+    return Usage(count_of(usage, "promptTokenCount"), count_of(usage, "cachedContentTokenCount"), completion, thoughts)
 
 
-def _retry_delay(error: Mapping[str, Any]) -> float | None:
+def _status_of(error: Any) -> int:
+    """The HTTP status that an error within a body means: its code, else its name, else its words must tell (200)."""
+    fields = fields_of(error)
+    code = count_of(fields, "code")
+    return code if code and 400 <= code < 600 else _STATUS_OF_RPC.get(str(fields.get("status")), 200)
+
+
+def _retry_delay(details: Iterable[Mapping[str, Any]]) -> float | None:
     """Seconds of the body's RetryInfo ("34s"), if it has one."""
-    for part in error.get("details") or []:
+    for part in details:
         if found := re.fullmatch(r"(\d+(?:\.\d+)?)s", str(part.get("retryDelay") or "")):
             return float(found.group(1))
     return None

@@ -8,11 +8,10 @@ that usage and text survive whatever is wrong with it, and HTTP 200 with an erro
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -20,26 +19,36 @@ import httpx2
 import openai
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of
+from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of, told, translated
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.pricing import OPENAI_URL
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in
 from tasks.foundation.llm.quota import quota_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply, Usage
 
 _FINISH = {
     "length": "length",
     "max_tokens": "length",
+    "max_output_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "repetition_truncation": "length",
     "content_filter": "content_filter",
     "safety": "content_filter",
+    "sensitive": "content_filter",
     "refusal": "refusal",
 }
-"""Vendors' words for how a reply ended → ours; every other word means that it stopped by itself."""
+"""Vendors' words for how a reply ended → ours; other words than these two lists' mean that it stopped by itself."""
+
+_BROKEN_OFF = {"error", "network_error", "abort", "insufficient_system_resource"}
+"""The endpoint gave up; what it had written so far is no reply."""
 
 _STATUS_OF_ERROR = {
     "rate_limit": 429,
     "too_many_requests": 429,
+    "throttl": 429,
     "overloaded": 503,
+    "unavailable": 503,
     "authentication": 401,
     "permission": 403,
     "invalid_request": 400,
@@ -68,7 +77,7 @@ class OpenAIProvider:
                 response = await self.client.chat.completions.with_raw_response.create(
                     **parameters(call), timeout=call.model.timeout_seconds
                 )
-                body = response.text
+                body = response.content  # bytes: a body that is not UTF-8 is to be noticed
         reply = self.read(body)
         return replace(
             reply,
@@ -81,50 +90,49 @@ class OpenAIProvider:
         """Closes the connections."""
         await self.client.close()
 
-    @contextmanager
-    def failures(self, timeout_seconds: float) -> Iterator[None]:
+    def failures(self, timeout_seconds: float) -> AbstractContextManager[None]:
         """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
-        try:
-            yield
-        except (openai.APITimeoutError, TimeoutError, httpx2.TimeoutException) as error:
-            raise self._timeout_failure(error, timeout_seconds) from None
-        except openai.APIStatusError as error:
-            raise self._status_failure(error) from None
-        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-            raise ProviderFailure("connection", self._brief(error.__cause__ or error)) from None
-        except openai.OpenAIError as error:
-            raise ProviderFailure("server", self._brief(error)) from None
+        return translated(lambda error: self._translated(error, timeout_seconds))
 
-    def read(self, text: str) -> RawReply:
+    def read(self, text: str | bytes) -> RawReply:
         """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
-        try:
-            body = json.loads(text)
-            if not isinstance(body, dict):
-                raise ValueError("no object")
-        except ValueError:
-            raise ProviderFailure("server", f"the body is not JSON: {self._brief(text[:200])}") from None
-        return self.read_body(body)
+        return self.read_body(object_in(text, [self._key]))
 
     def read_body(self, body: Mapping[str, Any]) -> RawReply:
         """The same for a body that is parsed already."""
         if body.get("error"):
             raise self.failure(body["error"])
-        choice = (body.get("choices") or [None])[0]
-        if not isinstance(choice, dict):
+        choices = items_of(body.get("choices"))
+        if not choices:
             raise ProviderFailure("server", f"the body has no choices: {self._brief(body)}")
+        choice = choices[0]
         if choice.get("error"):
             raise self.failure(choice["error"])
-        message = choice.get("message") or {}
-        refusal = message.get("refusal")
-        finish = "refusal" if refusal else _FINISH.get(str(choice.get("finish_reason")), "stop")
+        ended = str(choice.get("finish_reason")).lower()
+        if ended in _BROKEN_OFF:
+            raise ProviderFailure("server", f"the endpoint broke off the reply ({ended})")
+        message = fields_of(choice.get("message"))
+        refusal = _refusal_of(message)
         return RawReply(
             text=refusal or _text_of(message.get("content")),
             usage=usage_of(body.get("usage")),
-            finish_reason=finish,
+            finish_reason="refusal" if refusal else _FINISH.get(ended, "stop"),
             model_reported=body.get("model"),
         )
 
-    def _timeout_failure(self, error: BaseException, seconds: float) -> ProviderFailure:
+    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable | None:
+        match error:
+            case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
+                return self._timeout_failure(error, seconds)
+            case openai.APIStatusError():
+                return self._status_failure(error)
+            case openai.APIConnectionError() | httpx2.HTTPError() | OSError():
+                return ProviderFailure("connection", self._brief(error.__cause__ or error))
+            case openai.OpenAIError():
+                return ProviderFailure("server", self._brief(error))
+        return None
+
+    def _timeout_failure(self, error: Exception, seconds: float) -> ProviderFailure:
         """A refused connection comes out of the aiohttp transport as a timeout, and is none."""
         cause = error if isinstance(error, httpx2.ConnectTimeout) else error.__cause__
         if isinstance(cause, httpx2.ConnectTimeout):
@@ -132,11 +140,10 @@ class OpenAIProvider:
         return ProviderFailure("timeout", f"no reply within {seconds:g} s")
 
     def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
-        detail = f"{error.code or ''} {error.type or ''} {error.message}"
         headers = error.response.headers
         failure = failure_of(
             error.status_code,
-            detail.strip(),
+            told(error.body) or error.message,
             retry_after_seconds=retry_after_of(headers),
             secrets=[self._key],
         )
@@ -146,14 +153,14 @@ class OpenAIProvider:
 
     def failure(self, error: Any, status: int | None = None) -> ProviderFailure | ModelUnavailable:
         """The exception for an error in a body. Without a `status` (it came with HTTP 200) its numeric code
-        counts, else the words of its type or code."""
-        fields = error if isinstance(error, Mapping) else {"message": error}
-        words = f"{fields.get('code') or ''} {fields.get('type') or ''}".lower()
+        counts, else the words of its type or code, else its sentences."""
         if status is None:
+            fields = fields_of(error)
+            words = f"{fields.get('code') or ''} {fields.get('type') or ''}".lower().replace("-", "_")
             number = re.search(r"\b[45]\d\d\b", words)
             named = (value for word, value in _STATUS_OF_ERROR.items() if word in words)
-            status = int(number.group()) if number else next(named, 500)
-        return failure_of(status, f"{words} {fields.get('message') or ''}".strip(), secrets=[self._key])
+            status = int(number.group()) if number else next(named, 200)
+        return failure_of(status, told(error), secrets=[self._key])
 
     def _brief(self, text: object) -> str:
         return brief(str(text) or type(text).__name__, [self._key])
@@ -197,20 +204,27 @@ def usage_of(usage: Any) -> Usage:
     """The tokens reported, reasoning within completion tokens also where a vendor counts it apart."""
     if not isinstance(usage, Mapping):
         return Usage()
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", usage.get("prompt_cache_hit_tokens"))
-    total = usage.get("total_tokens")
+    prompt, completion = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
+    reasoning = count_of(usage.get("completion_tokens_details"), "reasoning_tokens")
+    cached = count_of(usage.get("prompt_tokens_details"), "cached_tokens")
+    if cached is None:
+        cached = count_of(usage, "prompt_cache_hit_tokens")
+    total = count_of(usage, "total_tokens")
     if reasoning and prompt is not None and completion is not None and total == prompt + completion + reasoning:
         completion += reasoning
     return Usage(prompt, cached, completion, reasoning)
 
 
+def _refusal_of(message: Mapping[str, Any]) -> str:
+    """What the model said in refusing, in a field of its own or as a part of the content; empty: it did not."""
+    if isinstance(refusal := message.get("refusal"), str) and refusal:
+        return refusal
+    return "".join(str(part.get("refusal") or "") for part in items_of(message.get("content")))
+
+
 def _text_of(content: Any) -> str:
     """The text of a message: a string, or a list of parts of which the textual ones count."""
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
+    return content if isinstance(content, str) else "".join(str(part.get("text") or "") for part in items_of(content))
 
 
 def _http_client() -> httpx2.AsyncClient:
