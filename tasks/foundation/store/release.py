@@ -4,7 +4,7 @@
       manifest.json                 tables with rows and content hashes, where they come from, licences
       awareness_items.parquet       interaction_episodes.parquet       chat_seeds.parquet
       persona_candidates.parquet    (only the personas that the seeds use)
-      README.md                     the dataset card
+      README.md                     the dataset card: sources, revisions, licences, counts
 
 A release is imported as the commit of one pseudo-stage, `release`, of a build of its own; the evaluation
 stages then find their inputs there as they would in the build that made them.
@@ -31,7 +31,9 @@ from tasks.foundation.store.commits import Commit, builds, commits_of, read_comm
 from tasks.foundation.store.durable import replace_file, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.parts import content_hash, describe_part, read_part, write_part
+from tasks.foundation.store.parts import content_hash, describe_part, part_batches, read_part, write_part
+from tasks.foundation.store.release_card import card
+from tasks.foundation.store.release_sources import sources_of
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
 
@@ -51,16 +53,16 @@ def write_release(layout: Layout, build: str, folder: Path) -> dict[str, int]:
         raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(builds(layout)) or 'none yet'}")
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} is not empty; a release gets a folder of its own")
-    tables = {name: rows for name in FROZEN if (rows := _rows_of(layout, commits, name)) is not None}
-    if "persona_candidates" in tables:
-        tables["persona_candidates"] = _personas_of(tables)
-    tables = {name: rows for name, rows in tables.items() if rows.num_rows}
+    tables = {name: rows for name in FROZEN[:-1] if (rows := _rows_of(layout, commits, name)).num_rows}
+    if "chat_seeds" in tables:
+        used = tables["chat_seeds"]["persona_id"].combine_chunks()
+        tables["persona_candidates"] = _rows_of(layout, commits, "persona_candidates", used)
     if not tables:
         raise StoreError(f"build {build!r} has no items and no seeds yet; run it up to curation or chatseeds first")
     for name, rows in tables.items():
         replace_file(folder / f"{name}.parquet", folder, partial(pq.write_table, rows))
-    manifest = _manifest(build, commits, tables)
-    write_text(folder / "README.md", folder, _card(manifest))
+    manifest = _manifest(layout, build, commits, tables)
+    write_text(folder / "README.md", folder, card(manifest))
     write_text(folder / MANIFEST, folder, json.dumps(manifest, indent=1, ensure_ascii=False))
     return {name: rows.num_rows for name, rows in tables.items()}
 
@@ -98,23 +100,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _rows_of(layout: Layout, commits: Mapping[str, Commit], table: str) -> pa.Table | None:
-    paths = [part.path for commit in commits.values() for part in commit.tables.get(table, ())]
-    if not any(table in commit.tables for commit in commits.values()):
-        return None
+def _rows_of(layout: Layout, commits: Mapping[str, Commit], table: str, ids: pa.Array | None = None) -> pa.Table:
+    """The rows of a table in key order, or those with some ids only: a build may have a million personas."""
     kind = TABLES[table]
-    whole = pa.concat_tables([kind.schema.empty_table(), *(read_part(layout.root / path, kind) for path in paths)])
-    return whole.sort_by([(column, "ascending") for column in kind.key])
+    paths = [part.path for commit in commits.values() for part in commit.tables.get(table, ())]
+    batches = (batch for path in paths for batch in part_batches(layout.root / path, kind))
+    if ids is not None:
+        batches = (batch.filter(pc.is_in(batch[kind.key[0]], value_set=ids)) for batch in batches)
+    return pa.Table.from_batches(batches, kind.schema).sort_by([(column, "ascending") for column in kind.key])
 
 
-def _personas_of(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The personas that the seeds use."""
-    used = tables["chat_seeds"]["persona_id"] if "chat_seeds" in tables else pa.chunked_array([], pa.utf8())
-    personas = tables["persona_candidates"]
-    return personas.filter(pc.is_in(personas["persona_id"], value_set=used.combine_chunks()))
-
-
-def _manifest(build: str, commits: Mapping[str, Commit], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+def _manifest(
+    layout: Layout, build: str, commits: Mapping[str, Commit], tables: Mapping[str, pa.Table]
+) -> dict[str, Any]:
     licensed = [rows["licence"].to_pylist() for rows in tables.values() if "licence" in rows.schema.names]
     return {
         "format": FORMAT,
@@ -122,33 +120,13 @@ def _manifest(build: str, commits: Mapping[str, Commit], tables: Mapping[str, pa
         "released_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "tables": {name: {"rows": rows.num_rows, "hash": content_hash(rows)} for name, rows in tables.items()},
         "licences_of_sources": sorted({licence for rows in licensed for licence in rows}),
+        "sources": sources_of(layout, commits, tables),
         "stages": {
             commit.run: {"fingerprint": commit.fingerprint, "models": commit.record.get("models", {})}
             for commit in commits.values()
             if set(commit.tables) - set(EVERY_STAGE)
         },
     }
-
-
-def _card(manifest: Mapping[str, Any]) -> str:
-    rows = [f"| {name} | {table['rows']:,} |" for name, table in manifest["tables"].items()]
-    return "\n".join(
-        [
-            f"# Benchmark {manifest['build']}",
-            "",
-            "Frozen items and seeds, released by Colloquy. Score a model on them with",
-            "`colloquy evaluate --target NAME --benchmark <this folder>`.",
-            "",
-            "| table | rows |",
-            "|---|---|",
-            *rows,
-            "",
-            f"Released {manifest['released_at']}. Licences of the sources of its personas: "
-            f"{', '.join(manifest['licences_of_sources']) or 'none recorded'}. The models that made and checked the "
-            "rows are named in manifest.json.",
-            "",
-        ]
-    )
 
 
 def _imported(layout: Layout, folder: Path, build: str, fingerprint: str, manifest: Mapping[str, Any]) -> Commit:
