@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import TableError
 from tasks.foundation.fingerprints import libraries
+from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.opening import plain_settings
 from tasks.foundation.run.workspace import Workspace
@@ -99,10 +100,10 @@ def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
 
 
 def record_of(
-    stage: Stage, workspace: Workspace, build: str, member: str | None, plan_revision: int
+    stage: Stage, workspace: Workspace, build: str, member: str | None, plan_revision: int, plan: StagePlan
 ) -> Mapping[str, Any]:
-    """What people read in a commit: settings, sources, models and versions. `plan_revision` is whose shards were
-    obeyed."""
+    """What people read in a commit: settings, sources, models, versions, and what was planned to be asked.
+    `plan_revision` is whose shards were obeyed."""
     models = {alias: workspace.models[alias] for alias in stage.aliases(workspace.settings, member)}
     return {
         "plan_revision": plan_revision,
@@ -111,4 +112,5 @@ def record_of(
         "sources": Revisions.of(workspace.layout, build).recorded(stage.sources(workspace.settings)),
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
         "libraries": libraries(LIBRARIES),
+        "plan": plan.to_json(),
     }

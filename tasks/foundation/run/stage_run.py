@@ -23,10 +23,11 @@ from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.request import CallRecord
 from tasks.foundation.llm.sending import Patience
+from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.committing import check_keys, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
-from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of
+from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
@@ -59,6 +60,7 @@ class StageRun:
         commits = commits_of(workspace.layout, build)
         self._commits: Mapping[str, Commit] = commits
         self._plan: ShardPlan | None = None
+        self._estimated = StagePlan()
         self._engine: Engine | None = None
         stage.check(self._context())
         self.inputs: Inputs = inputs_of(stage, workspace, commits, build, member)
@@ -121,6 +123,7 @@ class StageRun:
     def prepare(self) -> None:
         """The stage's first step and the shard plan; both are found again by a resume."""
         self._say("preparing")
+        self._estimated = planned(self.stage, self.workspace, self._commits, self.member)
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
         self._plan = read_plan(place)
@@ -176,7 +179,7 @@ class StageRun:
             ended_at=_now(),
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
-            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision),
+            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._estimated),
         )
         write_commit(self.workspace.layout, commit)
         rebuild_views(self.workspace.layout)
