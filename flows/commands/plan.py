@@ -46,21 +46,20 @@ def plan(
     plans = plan_build(workspace, name, stages)
     calm = Workspace(without_reasks(workspace.settings), workspace.profile, workspace.layout, workspace.models)
     _show(terminal(), workspace, name, plans, plan_build(calm, name, stages))
+    workspace.close()
 
 
 def _show(
     console: Console, workspace: Workspace, build: str, plans: Sequence[RunPlan], calm: Sequence[RunPlan]
 ) -> None:
     from flows.commands import plan_tables
-    from tasks.foundation.store.commits import commits_of
 
-    commits = list(commits_of(workspace.layout, build).values())
     console.print(f"plan of build {build}, profile {workspace.profile}: nothing was asked", soft_wrap=True)
     console.print(plan_tables.stages_table(plans, workspace.models))
     console.print(plan_tables.models_table(plans, workspace.models))
     for line in (
         *plan_tables.calm_lines(calm),
-        *plan_tables.budget_lines(workspace.settings, plans, commits),
+        *plan_tables.budget_lines(workspace, build, plans),
         "",
         "Assumed:",
         *plan_tables.assumptions(workspace, plans),

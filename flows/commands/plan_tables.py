@@ -9,14 +9,15 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from flows.planning import RunPlan
+from tasks.foundation.llm.budget import Allowed
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.planning import meter
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
 from tasks.foundation.planning.span import Span
-from tasks.foundation.planning.totals import Reached, Spent, Total, minutes_at_least, reached, total_of
+from tasks.foundation.planning.totals import Passed, Total, minutes_at_least, passed, total_of
 from tasks.foundation.run import Workspace
-from tasks.foundation.settings import LlmSection, Settings
-from tasks.foundation.store.commits import Commit
+from tasks.foundation.run.spending import limits_of
+from tasks.foundation.settings import LlmSection
 
 COLUMNS = ("requests", "calls", "prompt tokens", "completion tokens", "US $")
 
@@ -60,24 +61,31 @@ def calm_lines(calm: Sequence[RunPlan]) -> Iterator[str]:
         )
 
 
-def budget_lines(settings: Settings, plans: Sequence[RunPlan], commits: Sequence[Commit]) -> Iterator[str]:
+def budget_lines(workspace: Workspace, build: str, plans: Sequence[RunPlan]) -> Iterator[str]:
     """Which budgets the plan passes, together with what the build has spent."""
-    budgets = [("run", settings.run.budget, list(plans), list(commits))]
-    for stage, runs in _by_stage(plans).items():
-        own = [commit for commit in commits if commit.stage == stage]
-        budgets.append((stage, getattr(settings, stage).budget, runs, own))
-    said = False
-    for of, budget, runs, holding in budgets:
-        spent = Spent.of(commit.usage for commit in holding)
-        for one in reached(budget, f"{of}.budget", total_of(_calls(runs)), spent):
-            said = True
-            yield _reached(one)
-    limited = any(value is not None for _, budget, *_ in budgets for value in budget.model_dump().values())
-    if not said:
-        yield "No budget is passed." if limited else "No budget is set (run.budget, <stage>.budget)."
+    limits = {limit.name: limit for stage in _by_stage(plans) for limit in _limits(workspace, build, stage)}
+    totals = {
+        f"{stage}.budget": [call for run in runs for call in run.calls] for stage, runs in _by_stage(plans).items()
+    }
+    totals["run.budget"] = _calls(plans)
+    found = [one for name, limit in limits.items() for one in passed(limit, total_of(totals[name]))]
+    yield from map(_passed, found)
+    if not found:
+        yield "No budget is passed." if limits else "No budget is set (run.budget, <stage>.budget)."
 
 
-def _reached(one: Reached) -> str:
+def _limits(workspace: Workspace, build: str, stage: str) -> list[Allowed]:
+    """The limits that are set. The reply cache, which knows what was spent, is opened only for them."""
+    section = getattr(workspace.settings, stage)
+    budgets = (workspace.settings.run.budget, section.budget)
+    if all(value is None for budget in budgets for value in budget.model_dump().values()):
+        return []
+    batched = getattr(section, "mode", "live") == "batch"
+    limits = limits_of(stage, build, workspace.settings, workspace.models, workspace.cache, batched=batched)
+    return [limit for limit in limits if limit.sets_something]
+
+
+def _passed(one: Passed) -> str:
     planned = f"{amounts(one.planned)} with what was spent before"
     if one.by == "unpriced":
         return f"Budget {one.limit} = {one.allowed:g} cannot be kept: models without a price are asked."

@@ -65,6 +65,7 @@ def test_what_runs_in_this_process_costs_nothing() -> None:
         ({"prices": RATES, "batch_share": 0.6}, 0.0114 * 0.6),
         ({"batch_share": 0.25}, (600 * 2.5 + 400 * 1.25 + 50 * 10) / 4e6),
         ({"prices": RATES, "base_url": "https://api.anthropic.com/v1"}, None),
+        ({"prices": {"input_per_million": 0, "output_per_million": 0}, "base_url": "http://localhost:8000/v1"}, 0),
         ({"prices": RATES, "base_url": "https://api.anthropic.com/v1", "batch_share": 0.5}, 0.0114 / 2),
         ({"name": "claude-3-5-sonnet-20241022", "base_url": "https://api.anthropic.com/v1"}, None),
     ],

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from flows import chain
 from flows.planning import without_reasks
+from tasks.foundation.llm.budget import Allowed, Spent
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.planning.calls import PlannedCalls, by_alias, planned_calls
@@ -25,8 +26,8 @@ from tasks.foundation.planning.known import MEASURES, committed, known_of
 from tasks.foundation.planning.meter import Meter, PromptSize, Reply
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.stage_plan import StagePlan
-from tasks.foundation.planning.totals import Spent, minutes_at_least, reached, total_of
-from tasks.foundation.settings import BudgetSection, LlmSection, load_settings
+from tasks.foundation.planning.totals import minutes_at_least, passed, total_of
+from tasks.foundation.settings import LlmSection, load_settings
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import Part
@@ -79,10 +80,10 @@ def test_only_a_long_common_beginning_is_priced_as_cached() -> None:
 
 
 def test_a_batched_stage_is_planned_at_the_batch_price() -> None:
-    spec = replace(SPEC, batch=True, batch_share=0.5)
+    spec = replace(SPEC, batch_share=0.5)
     live, batched = planned(spec=spec).dollars, planned(spec=spec, batched=True).dollars
     assert live is not None and batched == live * 0.5
-    assert planned(spec=replace(spec, batch=False), batched=True).dollars == live
+    assert planned(batched=True).dollars is None
 
 
 def test_a_model_without_a_price_is_named_and_its_dollars_are_not_added() -> None:
@@ -121,18 +122,15 @@ def test_limits_a_minute_say_how_long_it_takes_at_least() -> None:
     ],
 )
 def test_a_budget_is_held_against_both_ends_of_the_plan(budget: dict[str, Any], by: list[str]) -> None:
-    found = reached(BudgetSection(**budget), "run.budget", total_of([planned()]), Spent())
-    assert [one.by for one in found] == by
+    assert [one.by for one in passed(Allowed("run.budget", Spent(), **budget), total_of([planned()]))] == by
 
 
 def test_what_a_build_has_spent_counts_and_dollars_need_a_price() -> None:
     total = total_of([planned()])
-    spent = Spent.of([{"calls": 5, "prompt_tokens": None, "completion_tokens": 7, "cost_usd": 0.5}])
-    assert (spent.calls, spent.tokens, spent.dollars) == (5, 7, 0.5)
-    (calls,) = reached(BudgetSection(max_calls=28), "run.budget", total, spent)
+    (calls,) = passed(Allowed("run.budget", Spent(calls=5), max_calls=28), total)
     assert (calls.planned, calls.limit) == (Span(7, 29), "run.budget.max_calls")
     unpriced = total_of([planned(spec=replace(SPEC, prices=None))])
-    assert [one.by for one in reached(BudgetSection(max_cost_usd=99), "x", unpriced, Spent())] == ["unpriced"]
+    assert [one.by for one in passed(Allowed("x", Spent(), max_cost_usd=99), unpriced)] == ["unpriced"]
 
 
 def test_chinese_takes_more_tokens_a_character_and_scripted_models_count_four_to_one() -> None:

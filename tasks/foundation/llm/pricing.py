@@ -114,4 +114,6 @@ def _batch_share(spec: ModelSpec) -> float | None:
 
 
 def _times(share: float | None, price: float | None) -> float | None:
+    if price == 0:
+        return 0.0
     return None if share is None or price is None else share * price

@@ -58,7 +58,7 @@ def planned_calls(
     """One entry a model and purpose, in the order in which they are first asked."""
     together: dict[tuple[str, str], list[PlannedCalls]] = {}
     for ask in asks:
-        pricing = pricing_of(models[ask.alias], batched=batched and models[ask.alias].batch)
+        pricing = pricing_of(models[ask.alias], batched=batched)
         planned = _planned(ask, llm, models[ask.alias], pricing)
         together.setdefault((ask.alias, ask.purpose), []).append(planned)
     return [merged(each, *key) for key, each in together.items()]

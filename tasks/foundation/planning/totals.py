@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from tasks.foundation.llm.budget import Allowed
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.span import Span
-from tasks.foundation.settings import BudgetSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +55,10 @@ def minutes_at_least(calls: PlannedCalls, spec: ModelSpec) -> Span | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What a build's commits have used. `dollars` is that of the calls with a price."""
-
-    calls: float = 0
-    tokens: float = 0
-    dollars: float = 0
-
-    @staticmethod
-    def of(usages: Iterable[Mapping[str, float | None]]) -> Spent:
-        """The sum over the `usage` of commits."""
-        every = list(usages)
-
-        def total(*names: str) -> float:
-            return sum(usage.get(name) or 0 for usage in every for name in names)
-
-        return Spent(total("calls"), total("prompt_tokens", "completion_tokens"), total("cost_usd"))
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A limit (its setting's name) that a plan passes: already the `low` estimate, or only the `high` one; or one in
-    dollars that cannot be kept because models have no price (`unpriced`)."""
+class Passed:
+    """A limit (its setting's name) that a plan passes, together with what was spent before: already the `low`
+    estimate does, or only the `high` one; or one in dollars that cannot be kept, as models have no price
+    (`unpriced`)."""
 
     limit: str
     allowed: float
@@ -84,19 +66,20 @@ class Reached:
     by: Literal["low", "high", "unpriced"]
 
 
-def reached(budget: BudgetSection, of: str, total: Total, spent: Spent) -> list[Reached]:
-    """The limits of a budget (`of`: its setting's name) that what was spent and the plan pass together."""
+def passed(limit: Allowed, total: Total) -> list[Passed]:
+    """The limits of a budget that a plan passes."""
+    before = limit.before
     amounts = {
-        "max_calls": (budget.max_calls, total.calls + spent.calls),
-        "max_tokens": (budget.max_tokens, total.tokens + spent.tokens),
-        "max_cost_usd": (budget.max_cost_usd, total.dollars + spent.dollars),
+        "max_calls": (limit.max_calls, total.calls + before.calls),
+        "max_tokens": (limit.max_tokens, total.tokens + before.tokens),
+        "max_cost_usd": (limit.max_cost_usd, total.dollars + before.cost_usd),
     }
     found = []
     for name, (allowed, planned) in amounts.items():
         if allowed is None:
             continue
         if name == "max_cost_usd" and total.unpriced:
-            found.append(Reached(f"{of}.{name}", allowed, planned, "unpriced"))
+            found.append(Passed(f"{limit.name}.{name}", allowed, planned, "unpriced"))
         elif planned.high > allowed:
-            found.append(Reached(f"{of}.{name}", allowed, planned, "low" if planned.low > allowed else "high"))
+            found.append(Passed(f"{limit.name}.{name}", allowed, planned, "low" if planned.low > allowed else "high"))
     return found

@@ -33,7 +33,14 @@ def check_budget(stage: str, settings: Settings, specs: Iterable[ModelSpec], *, 
 def budget_of(
     stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache, *, batched: bool
 ) -> Budget:
-    """The run's budget and the stage's, with what the build (the stage of the build) has spent so far."""
+    """The run's budget and the stage's."""
+    return Budget(limits_of(stage, build, settings, models, cache, batched=batched))
+
+
+def limits_of(
+    stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache, *, batched: bool
+) -> list[Allowed]:
+    """The limits of the run and of the stage, with what the build (the stage of the build) has spent so far."""
     prefixes = {"run.budget": [f"{build}/"], f"{stage}.budget": [f"{build}/{stage}/", f"{build}/{stage}@"]}
     allowed = []
     for name, section in _sections(stage, settings):
@@ -42,7 +49,7 @@ def budget_of(
             before = _spent(prefixes[name], models, cache, batched)
             limit = Allowed(name, before, section.max_calls, section.max_tokens, section.max_cost_usd)
         allowed.append(limit)
-    return Budget(allowed)
+    return allowed
 
 
 def _sections(stage: str, settings: Settings) -> Sequence[tuple[str, BudgetSection]]:
