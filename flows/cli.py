@@ -12,7 +12,22 @@ from typing import Annotated
 import typer
 
 from flows import environment
-from flows.commands import cache, check, doctor, evaluate, models, plan, release, report, run, serve, sql, status, use
+from flows.commands import (
+    cache,
+    check,
+    doctor,
+    evaluate,
+    models,
+    personas,
+    plan,
+    release,
+    report,
+    run,
+    serve,
+    sql,
+    status,
+    use,
+)
 
 EXIT_CODES = """
 Exit codes: 0 done · 1 a fault of the program · 2 a wrong setting or argument · 3 input or stored data
@@ -34,6 +49,7 @@ app = typer.Typer(
 for module in (plan, run, evaluate, report, release, status, use, sql, check, serve, doctor):
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))
 app.add_typer(models.app, name="models")
+app.add_typer(personas.app, name="personas")
 app.add_typer(cache.app, name="cache")
 
 

@@ -103,6 +103,16 @@ class Encoder:
             self._alone[key] = vector / np.linalg.norm(vector)
         return self._alone[key]
 
+    def stored(self, texts: Sequence[str], *, alone: bool = False) -> dict[int, np.ndarray]:
+        """The vectors of those texts that have one already (float32, by position); nothing is encoded.
+
+        `alone` asks for those that were made in a batch of their own.
+        """
+        keys = [f"alone {_text_key(text)}" if alone else _text_key(text) for text in texts]
+        with self._vectors() as store:
+            vectors = store.read(keys)
+        return {position: vectors[key] for position, key in enumerate(keys) if key in vectors}
+
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
         """Word pieces of each text, untruncated, without [CLS] and [SEP]."""
         encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)

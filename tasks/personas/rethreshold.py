@@ -1,0 +1,85 @@
+"""How many personas of a pool would remain at other thresholds, from the embeddings that are stored.
+
+Nothing is encoded and nothing is written. Where a text was never encoded alone, its stored vector stands in: a
+pair within about 1e-6 of a threshold may then fall on the other side than in a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tasks.foundation.encoder import DIMENSIONS, Encoder
+from tasks.foundation.errors import StoreError
+from tasks.foundation.nearest import SearchName
+from tasks.personas.dedupe import deduplicate
+
+READ_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a threshold leaves of `n_candidates`: `n_kept`; the others have a kept one's text, or are close to one."""
+
+    threshold: float
+    n_candidates: int
+    n_kept: int
+    n_same_text: int
+    n_close: int
+
+
+@dataclass
+class StoredPool:
+    """The candidates of one pool: ids, hashes of their texts, and the vectors that the cache has of them."""
+
+    name: str
+    vectors: np.ndarray
+    ids: list[str] = field(default_factory=list)
+    text_hashes: list[str] = field(default_factory=list)
+    alone: dict[int, np.ndarray] = field(default_factory=dict)
+
+    def exact_vector(self, position: int) -> np.ndarray:
+        """float64 of the text encoded alone, where it was; else of its stored vector."""
+        vector = self.alone.get(position, self.vectors[position]).astype(np.float64)
+        return np.asarray(vector / max(np.linalg.norm(vector), 1e-9))
+
+
+def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], encoder: Encoder) -> StoredPool:
+    """A pool of `n` from chunks of (persona_id, description). StoreError when the cache lacks any of them."""
+    pool = StoredPool(name, np.empty((n, DIMENSIONS), np.float32))
+    missing: list[str] = []
+    for chunk in personas:
+        before, texts = len(pool.ids), [text for _, text in chunk]
+        pool.ids += [persona_id for persona_id, _ in chunk]
+        pool.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+        pool.alone.update((before + at, vector) for at, vector in encoder.stored(texts, alone=True).items())
+        vectors = encoder.stored(texts)
+        for at, vector in vectors.items():
+            pool.vectors[before + at] = vector
+        missing += [persona_id for at, (persona_id, _) in enumerate(chunk) if at not in vectors]
+    if missing:
+        raise StoreError(
+            f"pool {name}: expected a stored embedding of each of its {n} personas, found none of {len(missing)}, for "
+            f"example {missing[0]!r}. They are stored where the personas stage ran, in the folder cache/embeddings of "
+            "the artifacts, as long as the encoder's weights are the same; the stage run again with --force makes "
+            "them anew."
+        )
+    return pool
+
+
+def remaining(pool: StoredPool, threshold: float, seed: int, search: SearchName) -> Remaining:
+    """What the pool would keep."""
+    result = deduplicate(
+        pool.ids, pool.text_hashes, pool.vectors, pool.exact_vector, threshold=threshold, seed=seed, search=search
+    )
+    same_text = sum(each.method == "exact" for each in result.dropped)
+    return Remaining(
+        threshold=threshold,
+        n_candidates=len(pool.ids),
+        n_kept=len(result.kept),
+        n_same_text=same_text,
+        n_close=len(result.dropped) - same_text,
+    )
