@@ -31,6 +31,8 @@ SAMPLE = ROOT / "configs" / "sample"
 class WordEncoder(Encoder):
     """Vectors of word counts: texts that share most words are close. Needs no weights."""
 
+    fingerprint = "words"
+
     def __init__(self) -> None:
         super().__init__("words")
 
