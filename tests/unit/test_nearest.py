@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from tasks.foundation.nearest import BlockedSearch, BoundedSearch, FlatSearch, KeptSearch, open_search
 from tasks.foundation.nearest.bfloat16 import as_float32, bfloat16_above, nearest_bfloat16
 from tasks.foundation.nearest.blocked import RIVAL, SPARE
-from tasks.foundation.nearest.bound import Bound, Kind, choose_bound, points_of, principal_axes
-from tasks.foundation.nearest.numerics import fastest_product
+from tasks.foundation.nearest.bound import Bound, choose_bound, points_of, principal_axes
+from tasks.foundation.nearest.numerics import KINDS, Kind, fastest_product
 
-KINDS: tuple[Kind, ...] = ("bfloat16", "float32")
 BLOCK = 96
 
 

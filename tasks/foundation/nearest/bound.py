@@ -9,15 +9,12 @@ lengths up, and the limit that a bound has to reach is lowered by what the round
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from tasks.foundation.nearest.bfloat16 import as_float32, bfloat16_above, nearest_bfloat16
 from tasks.foundation.nearest.blocked import tiles
-from tasks.foundation.nearest.numerics import eigenvectors, fastest_product
-
-Kind = Literal["bfloat16", "float32"]
+from tasks.foundation.nearest.numerics import Kind, eigenvectors, fastest_product
 
 WIDTHS = (32, 64, 96, 128, 192)
 """Numbers a point may have."""

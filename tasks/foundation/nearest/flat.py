@@ -33,5 +33,6 @@ class FlatSearch(BlockedSearch):
 
     def _chunk(self, block: np.ndarray, start: int, stop: int) -> Pairs:
         limits, cosines, found = self._index.range_search(block[start:stop], self._floor)
-        row = start + np.repeat(np.arange(stop - start), np.diff(limits.astype(np.int64)))
+        limits = limits.astype(np.int64)
+        row = start + np.repeat(np.arange(stop - start), limits[1:] - limits[:-1])
         return lightened(Pairs(row, self._kept[found], cosines), len(block))

@@ -7,9 +7,13 @@ import os
 import time
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+
+Kind = Literal["bfloat16", "float32"]
+"""The numbers that bounds are made of."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MAX_THREADS = 8
 ROUNDED = {"bfloat16": 2.0**-8, "float32": 0.0}
@@ -49,15 +53,15 @@ def eigenvectors(symmetric: np.ndarray) -> np.ndarray:
 
 
 @cache
-def fastest_product() -> Literal["bfloat16", "float32"] | None:
+def fastest_product() -> Kind | None:
     """The kind of numbers whose products are quickest here and come out true; None when neither's do."""
     with one_torch_thread():
-        seconds = {kind: _seconds(kind) for kind in ("bfloat16", "float32")}
+        seconds = {kind: _seconds(kind) for kind in KINDS}
     true = {kind: taken for kind, taken in seconds.items() if taken is not None}
-    return min(true, key=true.__getitem__, default=None)  # type: ignore[return-value, arg-type]
+    return min(true, key=true.__getitem__, default=None)
 
 
-def _seconds(kind: str) -> float | None:
+def _seconds(kind: Kind) -> float | None:
     """The best of some times for one tile of products of 64 numbers; None when they are not true."""
     import torch
 
