@@ -1,4 +1,4 @@
-"""The Gemini provider against a local server that speaks the generateContent protocol."""
+"""The Gemini provider against a local server that speaks its protocol; failures are in test_llm_provider_servers.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from aiohttp import web
 
 from tasks.foundation.errors import ModelError, ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.providers.google_genai import GoogleProvider
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
 
@@ -162,65 +161,6 @@ async def test_a_blocked_prompt_is_a_content_filter_with_its_usage(stub: Stub, s
     stub.body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 20}}
     reply = await answer(spec)
     assert (reply.text, reply.finish_reason, reply.usage.prompt_tokens) == ("", "content_filter", 20)
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "kind"),
-    [
-        (429, {"status": "RESOURCE_EXHAUSTED", "message": "quota"}, "rate_limited"),
-        (500, {"status": "INTERNAL", "message": "oops"}, "server"),
-        (503, {"status": "UNAVAILABLE", "message": "overloaded"}, "server"),
-        (504, {"status": "DEADLINE_EXCEEDED", "message": "late"}, "timeout"),
-        (
-            400,
-            {"status": "INVALID_ARGUMENT", "message": "The input token count (9) exceeds the maximum number of tokens"},
-            "context_overflow",
-        ),
-        (400, {"status": "INVALID_ARGUMENT", "message": "bad field"}, "refused"),
-    ],
-)
-async def test_an_error_status_is_one_kind_of_failure(
-    stub: Stub, spec: ModelSpec, status: int, error: dict[str, Any], kind: str
-) -> None:
-    stub.status, stub.body = status, {"error": {"code": status, **error}}
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == kind
-    assert len(stub.bodies) == 1, "the SDK must not retry by itself"
-
-
-@pytest.mark.parametrize(
-    ("status", "reason"), [(400, "API_KEY_INVALID"), (401, "x"), (403, "PERMISSION"), (404, "NOT_FOUND")]
-)
-async def test_a_wrong_key_or_model_is_unavailable(stub: Stub, spec: ModelSpec, status: int, reason: str) -> None:
-    error = {"code": status, "message": f"key {KEY} is not valid", "details": [{"reason": reason}]}
-    stub.status, stub.body = status, {"error": error}
-    assert isinstance(await failure(spec), ModelUnavailable)
-
-
-async def test_a_retry_delay_in_the_body_is_carried(stub: Stub, spec: ModelSpec) -> None:
-    stub.status = 429
-    stub.body = {"error": {"code": 429, "message": "slow", "details": [{"retryDelay": "34.5s"}]}}
-    caught = await failure(spec)
-    assert isinstance(caught, ProviderFailure) and caught.retry_after_seconds == 34.5
-
-
-@pytest.mark.parametrize("body", ["", '{"candidates": [', "[]", "{}", '{"candidates": []}'])
-async def test_a_body_that_is_no_answer_is_a_server_failure(stub: Stub, spec: ModelSpec, body: str) -> None:
-    stub.body = body
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == "server"
-
-
-async def test_http_200_with_an_error_in_it_is_the_error(stub: Stub, spec: ModelSpec) -> None:
-    stub.body = {"error": {"code": 429, "message": "slow", "status": "RESOURCE_EXHAUSTED"}}
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == "rate_limited"
-
-
-async def test_a_server_that_hangs_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
-    stub.delay_seconds = 30
-    caught = await failure(replace(spec, timeout_seconds=0.3))
-    assert isinstance(caught, ModelError) and caught.kind == "timeout"
 
 
 async def test_a_dead_server_is_a_connection_failure_and_is_not_tried_twice(

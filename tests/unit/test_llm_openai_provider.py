@@ -1,11 +1,10 @@
-"""The OpenAI-compatible provider against a real local server that misbehaves on request."""
+"""The OpenAI-compatible provider against a real local server; its failures are in test_llm_provider_servers.py."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from pydantic import BaseModel
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, parameters, usage_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
 from tasks.foundation.llm.sending import Patience
@@ -166,65 +164,6 @@ def test_only_what_the_model_takes_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "kind"),
-    [
-        (429, {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}, "rate_limited"),
-        (500, {"message": "oops"}, "server"),
-        (503, {"message": "overloaded"}, "server"),
-        (400, {"message": "This model's maximum context length is 8192 tokens", "code": "x"}, "context_overflow"),
-        (400, {"message": "filtered", "code": "content_filter"}, "content_filter"),
-        (400, {"message": "bad temperature"}, "refused"),
-    ],
-)
-async def test_an_error_status_is_one_kind_of_failure(
-    stub: Stub, spec: ModelSpec, status: int, error: dict[str, Any], kind: str
-) -> None:
-    stub.says(status, {"error": error})
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == kind
-    assert len(stub.bodies) == 1, "the SDK must not retry by itself"
-
-
-@pytest.mark.parametrize("status", [401, 403, 404])
-async def test_a_wrong_key_or_model_is_unavailable_and_the_key_stays_secret(
-    stub: Stub, spec: ModelSpec, status: int
-) -> None:
-    stub.says(status, {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "x"}})
-    assert isinstance(await failure(spec), ModelUnavailable)
-
-
-async def test_retry_after_is_carried(stub: Stub, spec: ModelSpec) -> None:
-    stub.says(429, {"error": {"message": "slow"}}, {"Retry-After": "3"})
-    caught = await failure(spec)
-    assert isinstance(caught, ProviderFailure) and caught.retry_after_seconds == 3.0
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ({"code": 429, "message": "slow"}, "rate_limited"),
-        ({"code": "rate_limit_exceeded", "message": "slow"}, "rate_limited"),
-        ({"type": "overloaded_error", "message": "busy"}, "server"),
-        ({"code": 502, "message": "upstream"}, "server"),
-        ("upstream broke", "server"),
-    ],
-)
-async def test_http_200_with_an_error_in_it_is_the_error(stub: Stub, spec: ModelSpec, error: Any, kind: str) -> None:
-    stub.says(200, {"error": error})
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == kind
-
-
-@pytest.mark.parametrize(
-    "body", ['{"choices": [{"mess', "", "<html>proxy</html>", "[]", "{}", '{"choices": []}', '{"choices": [null]}']
-)
-async def test_a_body_that_is_no_completion_is_a_server_failure(stub: Stub, spec: ModelSpec, body: str) -> None:
-    stub.says(200, body)
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == "server"
-
-
-@pytest.mark.parametrize(
     ("body", "text", "finish"),
     [
         (completion("half", "length"), "half", "length"),
@@ -243,16 +182,6 @@ async def test_every_ending_is_one_of_ours(
     assert (reply.text, reply.finish_reason) == (text, finish)
 
 
-async def test_a_server_that_hangs_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
-    async def hang(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(30)
-        return web.Response()
-
-    stub.does(hang)
-    caught = await failure(replace(spec, timeout_seconds=0.2))
-    assert isinstance(caught, ModelError) and caught.kind == "timeout"
-
-
 async def test_a_server_that_trickles_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
     async def trickle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -264,27 +193,6 @@ async def test_a_server_that_trickles_is_a_timeout(stub: Stub, spec: ModelSpec) 
     stub.does(trickle)
     caught = await failure(replace(spec, timeout_seconds=0.3))
     assert isinstance(caught, ModelError) and caught.kind == "timeout"
-
-
-async def test_a_connection_that_breaks_half_way_is_a_connection_failure(stub: Stub, spec: ModelSpec) -> None:
-    async def breaks(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Length": "500", "Content-Type": "application/json"})
-        await response.prepare(request)
-        await response.write(b'{"choices": [')
-        assert request.transport is not None
-        request.transport.abort()
-        return response
-
-    stub.does(breaks)
-    caught = await failure(spec)
-    assert isinstance(caught, ModelError) and caught.kind == "connection"
-
-
-async def test_a_dead_server_is_a_connection_failure(spec: ModelSpec) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    caught = await failure(replace(spec, base_url=f"http://127.0.0.1:{port}/v1"))
-    assert isinstance(caught, ModelError) and caught.kind == "connection"
 
 
 async def test_cancelling_a_call_is_not_swallowed(stub: Stub, spec: ModelSpec) -> None:

@@ -17,16 +17,17 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from email.utils import parsedate_to_datetime
+from types import TracebackType
 from typing import Any
 
 from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.llm.quota import Quota
 from tasks.foundation.llm.redaction import brief, redact
 
-__all__ = ["ProviderFailure", "brief", "failure_of", "redact", "retry_after_of", "told", "translated"]
+__all__ = ["Border", "ProviderFailure", "brief", "failure_of", "redact", "retry_after_of", "told"]
 
 SENTENCE_CHARACTERS = 400
 """So much of each sentence of an error is looked at; the reason stands at its beginning."""
@@ -50,18 +51,23 @@ class ProviderFailure(ModelError):
         self.quota = quota
 
 
-@contextmanager
-def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[None]:
+class Border(AbstractContextManager[None]):
     """Within it exceptions become what `translate` makes of them (None: they stay).
 
-    The vendor's own exception is let go: it holds the request, and that holds the key.
+    The vendor's own exception is let go, from the chain and from every frame of the traceback: it holds the
+    request, and that holds the key.
     """
-    try:
-        yield
-    except Exception as error:
-        failure = translate(error)
+
+    def __init__(self, translate: Callable[[Exception], Exception | None]) -> None:
+        self._translate = translate
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failure = self._translate(error) if isinstance(error, Exception) else None
+        del kind, error, trace
         if failure is None:
-            raise
+            return
         try:
             raise failure from None
         except Exception:

@@ -26,8 +26,8 @@ _SCHEMES = r"authorization(?:\\*[\"'])?\s*[:=]\s*(?:\\*[\"'])?(?:basic|bearer|to
 
 _KEY_SHAPES = re.compile(
     rf"""
-      \b(?:sk|pk|rk|gsk|xai|hf|nvapi|pplx|sess){_DASH}{_KEY_SIGN}{{6,}}+   # OpenAI, Anthropic, OpenRouter, Groq, hub
-    | \b(?:fw|tgp|r8|csk|ghp|gho)_{_KEY_SIGN}{{10,}}+
+      \b(?:sk|pk|rk|xai|nvapi|pplx|sess){_DASH}{_KEY_SIGN}{{6,}}+           # OpenAI, Anthropic, OpenRouter
+    | \b(?:gsk|hf|fw|tgp|r8|csk|ghp|gho)(?:_|\\+u005f|%5f){_KEY_SIGN}{{6,}}+   # Groq, hub
     | \bAIza{_KEY_SIGN}{{10,}}+ | \bya29\.{_KEY_SIGN}{{6,}}+ | \bAQ\.{_KEY_SIGN}{{10,}}+   # Google
     | \b(?:AKIA|ASIA)[A-Z0-9]{{12,}}+
     | \beyJ[\w-]{{8,}}+\.[\w-]{{8,}}+(?:\.[\w-]++)?                             # JSON web tokens

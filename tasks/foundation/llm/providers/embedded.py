@@ -9,24 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of
+from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, told
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of
 from tasks.foundation.llm.providers.openai_compatible import response_format, usage_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply
 
 DEFAULT_CONTEXT_TOKENS = 4096
 PROMPT_CACHE_MIB = 128
 """llama.cpp keeps prompts of finished requests in memory, by default up to 8 GiB."""
+
+_OF_THE_REQUEST = re.compile(r"template|jinja|grammar|roles? must|messages?\b", re.IGNORECASE)
+"""Where llama.cpp blames what it was asked for; any other fault in C++ is its own and may pass."""
 
 
 @dataclass(slots=True)
@@ -61,20 +66,27 @@ class EmbeddedProvider:
                 body = await answer
         except TimeoutError:
             raise ProviderFailure("timeout", f"no reply within {call.model.timeout_seconds:g} s") from None
-        if error := body.get("error"):
-            raise failure_of(int(error.get("code") or 500), f"{error.get('type')} {error.get('message')}")
-        choice = body["choices"][0]
-        return RawReply(
-            text=choice["message"].get("content") or "",
-            usage=usage_of(body.get("usage")),
-            finish_reason="length" if choice.get("finish_reason") == "length" else "stop",
-            model_reported=call.model.name,
-            seed_sent=call.seed,
-            latency_seconds=time.monotonic() - started,
-        )
+        return replace(reply_of(body, call.model), seed_sent=call.seed, latency_seconds=time.monotonic() - started)
 
     async def close(self) -> None:
         """Leaves the models loaded: the next stage of this process uses them again."""
+
+
+def reply_of(body: Any, spec: ModelSpec) -> RawReply:
+    """What llama.cpp answered; an error in its words is raised, also one that is not wrapped in `error`."""
+    fields = fields_of(body)
+    choices = items_of(fields.get("choices"))
+    if error := fields.get("error") or (None if choices else body):
+        status = count_of(error, "code")
+        raise failure_of(status if status and 400 <= status < 600 else 500, told(error) or brief(error))
+    if not choices:
+        raise ProviderFailure("server", "llama.cpp gave an empty answer")
+    return RawReply(
+        text=str(fields_of(choices[0].get("message")).get("content") or ""),
+        usage=usage_of(fields.get("usage")),
+        finish_reason="length" if choices[0].get("finish_reason") == "length" else "stop",
+        model_reported=spec.name,
+    )
 
 
 def local_model(spec: ModelSpec) -> _Local:
@@ -132,9 +144,15 @@ def _complete(server: Any, call: ProviderCall) -> dict[str, Any]:
         request["response_format"] = response_format(call)
     try:
         answer: dict[str, Any] = server.handle_chat_completions(request)
-    except (ValueError, TypeError, RuntimeError) as error:
-        return {"error": {"code": 400, "type": "llama.cpp", "message": str(error)}}
+    except (ValueError, TypeError) as error:
+        return _error(400, error)
+    except (RuntimeError, MemoryError, OSError, SystemError) as error:
+        return _error(400 if _OF_THE_REQUEST.search(str(error)) else 500, error)
     return answer
+
+
+def _error(code: int, error: Exception) -> dict[str, Any]:
+    return {"error": {"code": code, "type": "llama.cpp", "message": f"{type(error).__name__}: {error}"}}
 
 
 def held_to(schema: Mapping[str, Any]) -> dict[str, Any] | None:

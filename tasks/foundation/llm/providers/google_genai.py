@@ -11,7 +11,6 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from google import genai
 from google.genai import errors, types
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of, told, translated
+from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
@@ -104,9 +103,9 @@ class GoogleProvider:
         await self.client.aio.aclose()
         self.client.close()
 
-    def failures(self, timeout_seconds: float) -> AbstractContextManager[None]:
+    def failures(self, timeout_seconds: float) -> Border:
         """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
-        return translated(lambda error: self._translated(error, timeout_seconds))
+        return Border(lambda error: self._translated(error, timeout_seconds))
 
     def read(self, text: str) -> RawReply:
         """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""

@@ -11,7 +11,6 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ import httpx2
 import openai
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, retry_after_of, told, translated
+from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.pricing import OPENAI_URL
 from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in
@@ -90,9 +89,9 @@ class OpenAIProvider:
         """Closes the connections."""
         await self.client.close()
 
-    def failures(self, timeout_seconds: float) -> AbstractContextManager[None]:
+    def failures(self, timeout_seconds: float) -> Border:
         """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
-        return translated(lambda error: self._translated(error, timeout_seconds))
+        return Border(lambda error: self._translated(error, timeout_seconds))
 
     def read(self, text: str | bytes) -> RawReply:
         """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
