@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
-from tasks.foundation.llm.batch.api import Refusal, Result, api_for
+from tasks.foundation.llm.batch.api import JobStatus, Refusal, Result, api_for
+from tasks.foundation.llm.batch.bench import Bench
 from tasks.foundation.llm.batch.gathering import Gathering, Wait
 from tasks.foundation.llm.batch.gemini_batches import GeminiBatches
 from tasks.foundation.llm.batch.job_store import KEPT, JobStore
 from tasks.foundation.llm.batch.jobs import Item, Job
+from tasks.foundation.llm.batch.landing import land
 from tasks.foundation.llm.batch.openai_batches import OpenAIBatches
 from tasks.foundation.llm.batch.progress import BatchProgress
 from tasks.foundation.llm.failures import ProviderFailure
@@ -124,6 +126,31 @@ async def test_a_job_is_cut_by_requests_then_by_bytes_first_come_first_served() 
     while gathering:
         cuts.append([each.key for each in gathering.cut()[0]])
     assert cuts == [["a", "b"], ["c"], ["d"], ["e", "f", "g"]]
+
+
+async def test_two_processes_can_read_the_output_of_one_job_at_once(store: JobStore, tmp_path: Path) -> None:
+    class Api:
+        """Hands out one line; while the first reader has it, a second one reads it all and tidies up."""
+
+        readers = 0
+
+        async def download(self, file: str, path: Path) -> None:
+            path.write_bytes(b"a\n")
+            self.readers += 1
+            if self.readers == 1:
+                assert (await land(bench, JOB, status)).answered == 1
+                with bench.owning(JOB.tag):
+                    pass
+
+        def read(self, line: bytes) -> Result:
+            return Result(line.decode().strip(), REPLY)
+
+    bench = Bench(Api(), store, tmp_path, 0.01, asyncio.sleep)  # type: ignore[arg-type]
+    status = JobStatus("completed", files=("output",), seconds=60.0)
+    store.claim(JOB, ["a"])
+    assert (await land(bench, JOB, status)).answered == 1
+    assert store.items(["a"]) == {"a": Item("tag-1", REPLY)}
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 async def test_calls_that_nobody_waits_for_are_in_no_job() -> None:

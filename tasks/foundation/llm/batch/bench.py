@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,17 +37,27 @@ class Bench:
     def owning(self, tag: str) -> Iterator[None]:
         """For the process that submits a job, or finds out whether a dead one has: BuildBusy while another does.
 
-        The kernel ends it with the process. Afterwards no file of the job is left.
+        The kernel ends it with the process. Afterwards nothing of the submission is left in the folder.
         """
-        with lock(self.folder / f"{tag}.lock", f"batch job {tag}", 0):
+        path = self.folder / f"{tag}.lock"
+        with lock(path, f"batch job {tag}", 0):
             try:
                 yield
             finally:
-                self.clear(tag)
+                self.input_file(tag).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
-    def clear(self, tag: str) -> None:
-        """Removes what submitting and reading a job leave in the folder."""
-        for path in self.folder.glob(f"{tag}.*"):
+    def input_file(self, tag: str) -> Path:
+        """What is uploaded for a job."""
+        return self.folder / f"{tag}.input.jsonl"
+
+    @contextmanager
+    def output_file(self, tag: str) -> Iterator[Path]:
+        """A file for this reader of a job's output alone: another process may be reading it as well."""
+        path = self.folder / f"{tag}.{uuid.uuid4().hex}.output.jsonl"
+        try:
+            yield path
+        finally:
             path.unlink(missing_ok=True)
 
     def pause_seconds(self, failed: int, error: Exception | None = None) -> float:

@@ -79,7 +79,6 @@ async def _end(bench: Bench, job: Job, status: JobStatus | None, was_running: bo
     landing = await land(bench, job, status)
     failure = _failure(job, status, was_running)
     await asyncio.to_thread(bench.store.end, job.tag, status.state, failure)
-    bench.clear(job.tag)
     level = logging.WARNING if failure else logging.INFO
     told = f" {failure}" if failure else ""
     log.log(level, "batch job %s %s: %s.%s", job.name, status.state, landing.sentence(job.requests), told)

@@ -43,13 +43,14 @@ async def land(bench: Bench, job: Job, status: JobStatus) -> Landing:
     """Everything the job's output files hold is in the store."""
     landing = Landing()
     known = await asyncio.to_thread(bench.store.keys_of, job.tag)
-    for number, file in enumerate(status.files):
-        path = bench.folder / f"{job.tag}.{number}.output.jsonl"
-        try:
-            await bench.persist(f"output of batch job {job.name}", lambda: bench.api.download(file, path))  # noqa: B023
+    for file in status.files:
+        with bench.output_file(job.tag) as path:
+            try:
+                await bench.persist(f"output of batch job {job.name}", lambda: bench.api.download(file, path))  # noqa: B023
+            except Gone:
+                log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
+                continue
             await asyncio.to_thread(_land_file, bench, job, path, known, status.seconds or 0.0, landing)
-        except Gone:
-            log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
     return landing
 
 

@@ -148,7 +148,7 @@ class Lane:
                 await self._submit(job, mine)
 
     async def _submit(self, job: Job, waits: list[Wait]) -> None:
-        bench, path = self._bench, self._bench.folder / f"{job.tag}.input.jsonl"
+        bench, path = self._bench, self._bench.input_file(job.tag)
         for wait in waits:
             wait.tag = job.tag
         try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 from tasks.foundation.llm.batch.api import BatchApi, api_for
 from tasks.foundation.llm.batch.bench import Bench
 from tasks.foundation.llm.batch.gathering import Gathering
-from tasks.foundation.llm.batch.job_store import JobStore
+from tasks.foundation.llm.batch.job_store import KEPT, JobStore
 from tasks.foundation.llm.batch.jobs import Endpoint, Job
 from tasks.foundation.llm.batch.lane import Lane
 from tasks.foundation.llm.batch.progress import BatchProgress
@@ -49,6 +51,7 @@ class BatchTransport:
         self.progress = BatchProgress()
         self._files = folder / FILES_NAME
         self._files.mkdir(parents=True, exist_ok=True)
+        _remove_old(self._files)
         self._store = JobStore(folder / STORE_NAME)
         self._store.prune(is_cached, datetime.now(UTC))
         self._requests_per_job = requests_per_job
@@ -112,6 +115,14 @@ class BatchTransport:
         progress.gathering = sum(len(lane.gathering) for lane in lanes)
         progress.completed = sum(lane.completed for lane in lanes)
         progress.changed()
+
+
+def _remove_old(folder: Path) -> None:
+    """Files that processes left which were killed while they read a job's output."""
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > KEPT.total_seconds():
+                path.unlink()
 
 
 async def cancel_open_jobs(folder: Path, apis: Callable[[ModelSpec], BatchApi] = api_for) -> list[Job]:
