@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tasks.foundation.errors import FailureKind, ModelError
+from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.llm.budget import Budget, Spent, spent_of
 from tasks.foundation.llm.limits import Gate, Gates, Permit, Result
 from tasks.foundation.llm.pricing import Pricing, pricing_of
@@ -149,7 +149,9 @@ class Sender:
             quota = getattr(error, "quota", None)
             gate.leave(permit, Result(error.kind, retry_after_seconds=seconds, quota=quota))
             raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ModelUnavailable):
+                gate.turn_away(error)
             gate.abandon(permit)
             raise
         usage = reply.usage

@@ -26,6 +26,8 @@ from tasks.foundation.llm.quota import Quota
 BREAKER_FAILURES = 5
 """Server, connection and time-out failures in a row after which only a probe goes out."""
 LONGEST_PAUSE_SECONDS = 60.0
+PROBES_PER_OUTAGE = 4
+"""Pauses between probes grow to a quarter of the patience at most, so that it is not used up by one of them."""
 CLOCK_TICK = 1e-6
 LEAST_PROBES = 3
 """Failed probes before an outage may be declared, however long ago the last answer was."""
@@ -83,7 +85,6 @@ class Gate:
         self.outage_seconds = outage_seconds
         self._requests = Pace(requests_per_minute, minute) if requests_per_minute else None
         self._tokens = Pace(tokens_per_minute, minute) if tokens_per_minute else None
-        self._told = (requests_per_minute is not None, tokens_per_minute is not None)
         self._minute = minute
         self._lender = lender
         self._loans = {
@@ -164,6 +165,14 @@ class Gate:
         """The call was given up before anything came of it."""
         self._end(permit)
 
+    def turn_away(self, error: ModelUnavailable) -> None:
+        """Everybody who waits now gets `error`: no call to this model can succeed. Those who come later may try."""
+        waiting, self._waiting = self._waiting, {}
+        for waiters in waiting.values():
+            for waiter in waiters:
+                if not waiter.ready.done():
+                    waiter.ready.set_exception(error)
+
     def _answered(self, permit: Permit, now: float) -> None:
         self._failures = 0
         self._trouble_since = self._last_trouble = None
@@ -201,7 +210,8 @@ class Gate:
         """A pause, twice as long after each probe that failed; then one call alone."""
         self._failed_probes += permit.probe
         self._half_open = True
-        self._pause(now, min(LONGEST_PAUSE_SECONDS, self.base_pause_seconds * 2**self._failed_probes))
+        longest = min(LONGEST_PAUSE_SECONDS, self.outage_seconds / PROBES_PER_OUTAGE)
+        self._pause(now, min(longest, self.base_pause_seconds * 2 ** min(self._failed_probes, 16)))
         out_for = now - (self._trouble_since if self._trouble_since is not None else now)
         if self._failed_probes >= LEAST_PROBES and out_for > self.outage_seconds:
             self._give_up(out_for)
@@ -211,11 +221,7 @@ class Gate:
             f"{self.name} has answered nothing for {seconds:.0f} s (llm.outage_seconds = {self.outage_seconds:g}); the "
             f"last failure was {self._last_trouble}. What was answered is kept: run the same command when it is back."
         )
-        for waiters in self._waiting.values():
-            for waiter in waiters:
-                if not waiter.ready.done():
-                    waiter.ready.set_exception(error)
-        self._waiting.clear()
+        self.turn_away(error)
         self._failed_probes, self._trouble_since = 0, None
 
     def _trouble(self, kind: FailureKind, now: float) -> None:
@@ -229,11 +235,11 @@ class Gate:
         return known and permit.in_use < self.in_flight.level
 
     def _adopt(self, quota: Quota, now: float) -> None:
-        """What headers say: limits a minute that the configuration does not know, and when one is used up."""
-        told_requests, told_tokens = self._told
-        if not told_requests and quota.requests and (limit := quota.requests.per_minute):
+        """What headers say: limits a minute (the account's own, so they win over the configuration's), and when one
+        is used up."""
+        if quota.requests and (limit := quota.requests.per_minute):
             self._requests = _paced(self._requests, limit, self._minute)
-        if not told_tokens and quota.tokens and (limit := quota.tokens.per_minute):
+        if quota.tokens and (limit := quota.tokens.per_minute):
             self._tokens = _paced(self._tokens, limit, self._minute)
         if (seconds := quota.pause_seconds()) > 0:
             self._pause(now, min(seconds, LONGEST_PAUSE_SECONDS))

@@ -7,6 +7,7 @@ the next refusal sets it right again.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 from tasks.foundation.llm.limits.pace import Pace
@@ -17,6 +18,8 @@ STEPS_PER_MINUTE = 4
 BUCKETS_PER_MINUTE = 60
 ENOUGH_TO_LEARN = 10
 """Calls that went through in the last minute; fewer say nothing of the limit (others may have used it up)."""
+SEEN_MINUTES = 0.5
+"""A refusal soon after the first call may be a storm that passes: then the pause is enough, nothing is learned."""
 
 
 class LearnedRate:
@@ -28,10 +31,12 @@ class LearnedRate:
         self._step = FIRST_STEP
         self._tried_at = 0.0
         self._bound = False
+        self._since = math.inf
         self._passed: deque[tuple[int, int]] = deque()
 
     def passed(self, sent_at: float) -> None:
         """A call that was sent at this time was not refused."""
+        self._since = min(self._since, sent_at)
         bucket = int(sent_at / self._minute * BUCKETS_PER_MINUTE)
         if self._passed and self._passed[-1][0] >= bucket:
             self._passed[-1] = (self._passed[-1][0], self._passed[-1][1] + 1)
@@ -44,7 +49,7 @@ class LearnedRate:
         """The quota of the last minute is used up: hold what went through in it."""
         limit = float(self._in_last_minute(now))
         if self.pace is None:
-            if limit < ENOUGH_TO_LEARN:
+            if limit < ENOUGH_TO_LEARN or now - self._since < SEEN_MINUTES * self._minute:
                 return
             self.pace = Pace(limit, self._minute)
         else:
