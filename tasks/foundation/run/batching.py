@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from tasks.foundation.llm.batch.api import check_batch
 from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import Settings
+from tasks.foundation.stage import Stage
+
+
+def in_batches(settings: Settings, stage: str) -> bool:
+    """Whether the stage's requests travel in batch jobs."""
+    return getattr(getattr(settings, stage), "mode", "live") == "batch"
+
+
+def check_mode(stage: Stage, workspace: Workspace, member: str | None = None) -> None:
+    """ConfigError where a stage is to run in batches and a model of it has no batch API."""
+    if in_batches(workspace.settings, stage.name):
+        check_batch(stage.name, stage.aliases(workspace.settings, member), workspace.models)
 
 
 def open_transport(workspace: Workspace) -> BatchTransport:
