@@ -98,6 +98,13 @@ def test_where_all_are_alike_the_closest_of_each_row_are_found() -> None:
         assert closest <= set(zip(found.row.tolist(), found.other.tolist(), strict=True)), name
 
 
+def test_within_a_block_all_pairs_are_found_even_where_all_are_alike() -> None:
+    vectors = unit(np.ones(32) + np.random.default_rng(3).normal(0, 0.2, (600, 32)))
+    rows = np.arange(len(vectors))
+    for name, search in searches(vectors, rows, 0.5).items():
+        assert len(search.within(rows, np.ones(600, bool))) == 600 * 599 // 2, name
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bound_is_never_below_the_cosine(kind: Kind) -> None:
     vectors = decaying(400, seed=5)

@@ -14,7 +14,7 @@ SPARE = 1e-5
 TILE = 1024
 """Kept rows multiplied at once."""
 MANY = 1 << 16
-"""Pairs of one tile beyond which those that cannot be a row's closest are let go at once."""
+"""Pairs with kept ones beyond which those that cannot be a row's closest are let go."""
 RIVAL = 1e-3
 """How far below a row's highest cosine a pair is still of interest to the caller."""
 
@@ -41,23 +41,21 @@ class BlockedSearch:
         self._n_kept = 0
 
     def near(self, rows: np.ndarray) -> Pairs:
-        block = self._rows(rows)
-        return Pairs.join([self._tile(block, self._kept[start:stop]) for start, stop in tiles(self._n_kept)])
+        block, kept = self._rows(rows), self._kept[: self._n_kept]
+        found: list[Pairs] = []
+        for start, stop in tiles(len(kept)):
+            found.append(above(block, self._rows(kept[start:stop]), self._floor, kept[start:stop]))
+            found = lightened(found, len(rows))
+        return Pairs.join(found)
 
     def within(self, rows: np.ndarray, among: np.ndarray) -> Pairs:
         block, columns = self._rows(rows), np.flatnonzero(among)
-        found = (self._among(block, columns[start:stop]) for start, stop in tiles(len(columns)))
+        found = (above(block, block[columns[a:b]], self._floor, columns[a:b]) for a, b in tiles(len(columns)))
         return Pairs.join([earlier(pairs, rows) for pairs in found])
 
     def keep(self, rows: np.ndarray) -> None:
         self._kept[self._n_kept : self._n_kept + len(rows)] = rows
         self._n_kept += len(rows)
-
-    def _tile(self, block: np.ndarray, kept: np.ndarray) -> Pairs:
-        return lightened(above(block, self._rows(kept), self._floor, kept), len(block))
-
-    def _among(self, block: np.ndarray, columns: np.ndarray) -> Pairs:
-        return above(block, block[columns], self._floor, columns)
 
     def _rows(self, places: np.ndarray) -> np.ndarray:
         return self._vectors[self._walk[places]]
@@ -75,9 +73,10 @@ def above(left: np.ndarray, right: np.ndarray, floor: float, names: np.ndarray) 
     return Pairs(row, names[column], cosines[row, column])
 
 
-def lightened(pairs: Pairs, n_rows: int) -> Pairs:
-    """Few pairs as they are; of many those that may be their row's closest."""
-    return pairs if len(pairs) <= MANY else pairs.strongest(n_rows, RIVAL)
+def lightened(found: list[Pairs], n_rows: int) -> list[Pairs]:
+    """Few pairs as they are; of many those that may be their row's closest. Only of pairs with kept ones: among
+    others the closest may be dropped, and then the next one counts."""
+    return found if sum(map(len, found)) <= MANY else [Pairs.gather(found).strongest(n_rows, RIVAL)]
 
 
 def earlier(pairs: Pairs, rows: np.ndarray) -> Pairs:

@@ -37,12 +37,13 @@ Tile = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is on one side of the products: `points`, the `places` in the walk they belong to, and what pairs
-    call them."""
+    """What is on one side of the products: `points`, the `places` in the walk they belong to, what pairs call
+    them, and whether all of them are kept."""
 
     points: np.ndarray
     places: np.ndarray
     names: np.ndarray
+    kept: bool
 
 
 class BoundedSearch(BlockedSearch):
@@ -58,12 +59,12 @@ class BoundedSearch(BlockedSearch):
 
     def near(self, rows: np.ndarray) -> Pairs:
         kept = self._kept[: self._n_kept]
-        right = Side(self._points[: len(kept)], kept, kept)
+        right = Side(self._points[: len(kept)], kept, kept, kept=True)
         return Pairs.join(self._search(rows, right, [(*a, *c) for c in tiles(len(kept)) for a in tiles(len(rows))]))
 
     def within(self, rows: np.ndarray, among: np.ndarray) -> Pairs:
         columns = np.flatnonzero(among)
-        right = Side(self._points[rows[columns]], rows[columns], columns)
+        right = Side(self._points[rows[columns]], rows[columns], columns, kept=False)
         below = [(*a, *c) for c in tiles(len(columns)) for a in tiles(len(rows)) if columns[c[0]] < a[1]]
         return Pairs.join([earlier(pairs, rows) for pairs in self._search(rows, right, below)])
 
@@ -101,6 +102,8 @@ class BoundedSearch(BlockedSearch):
             if sum(len(row) for row, _ in passed) > VERIFIED:
                 found.append(self._verified(passed, block, right))
                 passed.clear()
+            if right.kept:
+                found = lightened(found, len(block))
         return [*found, self._verified(passed, block, right)]
 
     def _passing(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +119,7 @@ class BoundedSearch(BlockedSearch):
     def _multiplied(self, rows: slice, columns: slice, block: np.ndarray, right: Side) -> Pairs:
         """The pairs of a tile in which bounds rule out too little, from all its cosines."""
         pairs = above(block[rows], self._rows(right.places[columns]), self._floor, right.names[columns])
-        return lightened(Pairs(pairs.row + rows.start, pairs.other, pairs.cosine), len(block))
+        return Pairs(pairs.row + rows.start, pairs.other, pairs.cosine)
 
     def _verified(self, passed: list[tuple[np.ndarray, np.ndarray]], block: np.ndarray, right: Side) -> Pairs:
         """Those of the passing pairs whose cosine in float32 reaches the floor."""

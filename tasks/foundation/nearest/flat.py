@@ -7,7 +7,7 @@ import numpy as np
 from tasks.foundation.nearest.blocked import BlockedSearch, lightened, tiles
 from tasks.foundation.nearest.pairs import Pairs
 
-CHUNK = 2048
+CHUNK = 1024
 """Rows searched at once: what bounds memory where a row is close to very many."""
 
 
@@ -24,7 +24,8 @@ class FlatSearch(BlockedSearch):
         if not self._n_kept:
             return Pairs.none()
         block = self._rows(rows)
-        return Pairs.join([self._chunk(block, start, stop) for start, stop in tiles(len(rows), CHUNK)])
+        chunks = (self._chunk(block, start, stop) for start, stop in tiles(len(rows), CHUNK))
+        return Pairs.join([pairs for chunk in chunks for pairs in lightened([chunk], len(rows))])
 
     def keep(self, rows: np.ndarray) -> None:
         super().keep(rows)
@@ -35,4 +36,4 @@ class FlatSearch(BlockedSearch):
         limits, cosines, found = self._index.range_search(block[start:stop], self._floor)
         limits = limits.astype(np.int64)
         row = start + np.repeat(np.arange(stop - start), limits[1:] - limits[:-1])
-        return lightened(Pairs(row, self._kept[found], cosines), len(block))
+        return Pairs(row, self._kept[found], cosines)

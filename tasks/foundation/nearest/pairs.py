@@ -24,18 +24,23 @@ class Pairs:
         return Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
 
     @staticmethod
+    def gather(several: Sequence[Pairs]) -> Pairs:
+        """All of them, as they come."""
+        several = several or [Pairs.none()]
+        return Pairs(
+            np.concatenate([pairs.row for pairs in several]),
+            np.concatenate([pairs.other for pairs in several]),
+            np.concatenate([pairs.cosine for pairs in several]),
+        )
+
+    @staticmethod
     def join(several: Sequence[Pairs]) -> Pairs:
         """All of them, by row and then by place in the walk."""
-        filled = [pairs for pairs in several if len(pairs)]
-        if not filled:
-            return Pairs.none()
-        row = np.concatenate([pairs.row for pairs in filled])
-        other = np.concatenate([pairs.other for pairs in filled])
-        cosine = np.concatenate([pairs.cosine for pairs in filled])
-        by_row = np.lexsort((other, row))
-        return Pairs(row[by_row], other[by_row], cosine[by_row])
+        pairs = Pairs.gather(several)
+        return pairs.where(np.lexsort((pairs.other, pairs.row)))
 
     def where(self, wanted: np.ndarray) -> Pairs:
+        """Those that are marked (bool), or named by position."""
         return Pairs(self.row[wanted], self.other[wanted], self.cosine[wanted])
 
     def strongest(self, n_rows: int, within: float) -> Pairs:
