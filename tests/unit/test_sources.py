@@ -13,12 +13,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.foundation.errors import SourceError
+from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings import Source
 from tasks.foundation.sources import SourceRow, find_files, open_source
 from tasks.foundation.sources.hub import hub_problem
+from tasks.foundation.sources.rejecting import SourceRejects
+from tasks.foundation.sources.rows import Problem
 from tasks.foundation.sources.script import language_of
+from tasks.foundation.sources.tables import read_batches
 from tests.unit.source_stages import write_jsonl
 
 
@@ -36,7 +42,7 @@ def test_jsonl_rows_carry_their_line_and_skip_blank_ones(tmp_path: Path, name: s
     ]
 
 
-@pytest.mark.parametrize("line", ["{not json", '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000])
+@pytest.mark.parametrize("line", ["{not json", '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000, "[" * 60 + "]" * 60])
 def test_a_line_that_is_not_json_is_a_problem_of_its_row_only(tmp_path: Path, line: str) -> None:
     first, bad, last = rows_of(write_jsonl(tmp_path / "rows.jsonl", [{"a": 1}, "!" + line, {"a": 2}]))
     assert (first.value, last.value) == ({"a": 1}, {"a": 2})
@@ -77,6 +83,36 @@ def test_parquet_rows_are_plain_json_values(tmp_path: Path) -> None:
     assert [row.value for row in rows_of(path)] == [{"a": 1.5, "b": ["x"]}, {"a": None, "b": None}]
 
 
+@given(st.lists(st.tuples(st.text(), st.integers(-5, 5) | st.none(), st.lists(st.text())), min_size=1, max_size=4))
+def test_parquet_rows_as_json_are_what_the_row_alone_would_be(cells: list[tuple[str, int | None, list[str]]]) -> None:
+    rows = [{"zip": text, "age": number, "Tags": texts, 'é"': text} for text, number, texts in cells]
+    schema = pa.schema([("zip", pa.utf8()), ("age", pa.int64()), ("Tags", pa.list_(pa.utf8())), ('é"', pa.utf8())])
+    found = list(read_batches([pa.RecordBatch.from_pylist(rows, schema)], "x"))
+    assert [row.json() for row in found] == [canonical_json(row) for row in rows]
+    assert [row.value for row in found] == rows
+
+
+def test_numbers_and_dates_are_written_one_by_one_so_that_all_files_give_the_same_json(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"b": [1e16, 0.1], "a": pa.array([0, 1], pa.date32())}), path)
+    assert [row.json() for row in rows_of(path)] == ['{"a":"1970-01-01","b":1e+16}', '{"a":"1970-01-02","b":0.1}']
+
+
+def test_only_the_columns_that_are_needed_are_read_where_the_file_has_them_all(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"a": [1], "b": [2], "c": [3]}), path)
+    assert rows_of(path, columns=["c", "a"])[0].value == {"a": 1, "c": 3}
+    assert rows_of(path, columns=["c", "d"])[0].value == {"a": 1, "b": 2, "c": 3}
+
+
+def test_text_of_a_parquet_file_that_is_not_utf8_is_a_problem_of_its_row_only(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"a": pa.array([b"x", b"\xff", b"y"], pa.binary()).view(pa.utf8())}), path)
+    first, bad, last = rows_of(path)
+    assert (first.value, last.value) == ({"a": "x"}, {"a": "y"})
+    assert bad.problem is not None and bad.problem.kind == "parse" and bad.where == "rows.parquet:2"
+
+
 def test_the_files_of_a_folder_are_read_by_name_and_numbered_through(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "b.jsonl", [{"a": 3}])
     write_jsonl(tmp_path / "a.jsonl", [{"a": 1}, {"a": 2}])
@@ -91,6 +127,50 @@ def test_the_files_of_a_folder_are_read_by_name_and_numbered_through(tmp_path: P
 def test_a_limit_takes_the_first_rows(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "rows.jsonl", [{"a": n} for n in range(10)])
     assert [row.value["a"] for row in rows_of(path, source={"limit": 3})] == [0, 1, 2]
+
+
+def test_a_limit_reads_no_row_beyond_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' * 3 + b"\xff\n")
+    assert len(rows_of(path, source={"limit": 3}, required=["a"], where={"a": ["1"]})) == 3
+
+
+@pytest.fixture
+def downloaded(tmp_path: Path) -> Path:
+    """A folder as `hf download` leaves it."""
+    for name in ("data/train-00000-of-00002", "data/train-00001-of-00002", "data/test-00000-of-00001"):
+        file = tmp_path / f"{name}.jsonl"
+        file.parent.mkdir(exist_ok=True)
+        write_jsonl(file, [{"a": name}])
+    (tmp_path / ".cache").mkdir()
+    write_jsonl(tmp_path / ".cache" / "train.jsonl", [{"a": "not data"}])
+    (tmp_path / "README.md").write_text("# A dataset\n")
+    (tmp_path / "dataset_infos.json").write_text("{}")
+    return tmp_path
+
+
+def test_a_downloaded_dataset_is_read_split_by_split(downloaded: Path) -> None:
+    assert [row.where for row in rows_of(downloaded, source={"split": "train"})] == [
+        "data/train-00000-of-00002.jsonl:1",
+        "data/train-00001-of-00002.jsonl:1",
+    ]
+    assert [row.value["a"] for row in rows_of(downloaded, source={"split": "test"})] == ["data/test-00000-of-00001"]
+    assert len(rows_of(downloaded)) == 3
+    with pytest.raises(SourceError, match=r"no file of the split 'val'.*found data/test-00000"):
+        rows_of(downloaded, source={"split": "val"})
+
+
+def test_a_split_is_what_the_readme_of_a_dataset_declares(downloaded: Path) -> None:
+    files = "[{split: train, path: data/test*}, {split: all, path: ['data/*.jsonl']}]"
+    (downloaded / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files: {files}\n---\n# X\n")
+    assert [row.value["a"] for row in rows_of(downloaded, source={"split": "train"})] == ["data/test-00000-of-00001"]
+    assert len(rows_of(downloaded, source={"split": "all"})) == 3
+
+
+@pytest.mark.parametrize("head", ["", "---\nconfigs: 7\n---\n", "---\n- [\n---\n", "---\nlicense: mit\n---\n"])
+def test_a_readme_that_declares_no_files_leaves_the_split_to_the_file_names(downloaded: Path, head: str) -> None:
+    (downloaded / "README.md").write_text(head)
+    assert len(rows_of(downloaded, source={"split": "train"})) == 2
 
 
 def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
@@ -192,6 +272,17 @@ def test_a_filter_that_selects_nothing_shows_the_values_there_are(tmp_path: Path
     path = write_jsonl(tmp_path / "rows.jsonl", [{"c": "USA"}, {"c": "USA"}, {"c": "Canada"}])
     with pytest.raises(SourceError, match=r"selects none of its 3 rows.*'USA' \(2\), 'Canada' \(1\)"):
         rows_of(path, where={"c": ["United States"]})
+
+
+def test_rejects_of_two_sources_with_one_file_name_have_keys_of_their_own() -> None:
+    rejects, row, problem = (
+        SourceRejects("personas"),
+        SourceRow(0, "rows.jsonl:3", {"a": "b" * 9000}),
+        Problem("schema", "x"),
+    )
+    first, second, again = (rejects.make(source, row, problem) for source in ("p", "q", "p"))
+    assert (first.row_key, second.row_key, again.row_key) == ("rows.jsonl:3", "rows.jsonl:3#2", "rows.jsonl:3")
+    assert first.payload is not None and len(first.payload) < 4100
 
 
 def test_a_hub_dataset_out_of_reach_is_told_with_the_way_around(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tasks.foundation.errors import BuildBusy, ConfigError, StoreError, TableErr
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, build_name
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.parts import content_hash, read_part, sum_hashes, write_part
+from tasks.foundation.store.parts import content_hash, describe_part, open_part, read_part, sum_hashes, write_part
 from tasks.foundation.store.plans import deal
 from tasks.foundation.tables import TABLES
 
@@ -50,6 +50,58 @@ def test_a_part_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert read_part(path, POOL).equals(pool([3, 1]))
     assert path.relative_to(tmp_path).as_posix() == f"store/persona_pool/build=b/{'f' * 16}/part-00000.parquet"
     assert list(layout.scratch.iterdir()) == []
+
+
+def test_a_part_written_in_batches_is_the_part_written_at_once(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    with open_part(layout, tmp_path / "some.parquet", POOL) as writer:
+        for start in range(0, 9000, 1000):
+            writer.write(pool(list(range(start, start + 1000))).to_batches()[0])
+        writer.write(pool([9000]))
+        assert not (tmp_path / "some.parquet").exists(), "a part is there whole or not at all"
+    write_part(layout, tmp_path / "whole.parquet", POOL, pool(list(range(9001))), {})
+    some, whole = (describe_part(layout, tmp_path / f"{name}.parquet", POOL, "x") for name in ("some", "whole"))
+    assert (some.rows, some.hash) == (whole.rows, whole.hash) == (9001, whole.hash)
+    assert read_part(tmp_path / "some.parquet", POOL).equals(pool(list(range(9001))))
+    assert list(layout.scratch.iterdir()) == []
+
+
+def test_stored_rows_are_read_by_column_and_by_position(tmp_path: Path) -> None:
+    with open_part(Layout(tmp_path), tmp_path / "some.parquet", POOL) as writer:
+        for start in range(0, 15000, 5000):
+            writer.write(pool(list(range(start, start + 5000))))
+    stored = writer.stored
+    ranks = stored.column("rank")
+    assert len(stored) == len(ranks) == 15000
+    assert [ranks[place] for place in (0, 4999, 5000, 14999)] == [0, 4999, 5000, 14999]
+    assert ranks[7:9] == [7, 8]
+    batches = list(stored.batches(["persona_id"]))
+    assert len(batches) > 1 and batches[0].schema.names == ["persona_id"]
+    assert sum(batch.num_rows for batch in batches) == 15000
+
+
+def test_a_part_whose_writing_fails_is_not_there(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    with (
+        pytest.raises(TableError, match="rows do not fit its schema"),
+        open_part(layout, tmp_path / "x", POOL) as writer,
+    ):
+        columns = [pa.array([None], field.type) for field in POOL.schema]
+        writer.write(pa.Table.from_arrays(columns, schema=POOL.schema))
+    with pytest.raises(ValueError, match="the stage broke"), open_part(layout, tmp_path / "x", POOL) as writer:
+        writer.write(pool([1]))
+        raise ValueError("the stage broke")
+    assert not (tmp_path / "x").exists() and list(layout.scratch.iterdir()) == []
+
+
+def test_columns_that_do_not_fit_a_table_make_no_batch() -> None:
+    columns = {"pool": ["p"], "rank": [1], "persona_id": ["x"], "stratum": ["s"], "quota": [1]}
+    assert POOL.batch(columns).num_rows == 1
+    for wrong in ({"rank": ["one"]}, {"rank": [2**40]}, {"pool": ["\ud800"]}, {"pool": []}):
+        with pytest.raises(TableError, match="table persona_pool: columns do not fit"):
+            POOL.batch({**columns, **wrong})
+    with pytest.raises(TableError, match="'quota'"):
+        POOL.batch({name: columns[name] for name in columns if name != "quota"})
 
 
 def test_rows_of_another_schema_are_refused(tmp_path: Path) -> None:

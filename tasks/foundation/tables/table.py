@@ -55,7 +55,7 @@ class Table:
         try:
             arrays = [pa.array(columns[field.name], field.type) for field in self.schema]
             return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        except (pa.ArrowException, KeyError, UnicodeEncodeError, OverflowError) as error:
+        except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
             raise TableError(f"table {self.name}: columns do not fit its Arrow schema: {error}") from error
 
     def _checked(self, row: Row | Mapping[str, Any]) -> dict[str, Any]:
