@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from tasks.foundation.planning.stage_plan import StagePlan
+from tasks.foundation.planning.totals import total_of
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.store.commits import Commit
 
@@ -15,6 +17,8 @@ class StageResult:
 
     `decision` is what there was to do. `calls`, `from_cache` and the tokens are what this run did; `cost_usd`
     is that of all rows of the stage so far, None when a price is unknown. `seconds` is the time it took now.
+    `planned_calls` (low, high; None: nothing was planned) is held against `calls_of_rows` and `replayed_of_rows`:
+    the calls made, and the requests answered by the cache, for all rows of the stage so far.
     """
 
     stage: str
@@ -32,6 +36,9 @@ class StageResult:
     completion_tokens: int
     cost_usd: float | None
     seconds: float
+    planned_calls: tuple[float, float] | None = None
+    calls_of_rows: int = 0
+    replayed_of_rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -56,7 +63,18 @@ def result_of(commit: Commit, decision: str, progress: Progress, seconds: float)
         completion_tokens=progress.completion_tokens,
         cost_usd=commit.usage.get("cost_usd"),
         seconds=round(seconds, 3),
+        planned_calls=_planned(commit),
+        calls_of_rows=commit.usage.get("calls", 0),
+        replayed_of_rows=commit.usage.get("from_cache", 0),
     )
+
+
+def _planned(commit: Commit) -> tuple[float, float] | None:
+    planned = StagePlan.calls_of(commit.record)
+    if planned is None:
+        return None
+    calls = total_of(planned).calls
+    return calls.low, calls.high
 
 
 class Observer(Protocol):

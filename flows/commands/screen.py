@@ -64,6 +64,8 @@ class Screen:
         """The table of the stages that ended well."""
         if self._results:
             self.console.print(results_table(self._results))
+            if line := planned_line(self._results):
+                self.console.print(line, highlight=False, soft_wrap=True)
             for result in self._results:
                 if result.partial:
                     self.console.print(
@@ -171,6 +173,17 @@ def results_table(results: Sequence[StageResult]) -> Table:
     for result in results:
         table.add_row(result.stage, *_cells(result), _done(result))
     return table
+
+
+def planned_line(results: Sequence[StageResult]) -> str:
+    """The calls of the stages that ran against their plans; empty where none had one."""
+    ran = [result for result in results if result.decision != "up to date" and result.planned_calls is not None]
+    low, high = (sum(result.planned_calls[end] for result in ran if result.planned_calls) for end in (0, 1))
+    if not high:
+        return ""
+    made, replayed = sum(result.calls_of_rows for result in ran), sum(result.replayed_of_rows for result in ran)
+    cached = f"; the cache answered {replayed:,} requests" if replayed else ""
+    return f"Planned {low:,.0f}–{high:,.0f} calls, made {made:,}{cached}."
 
 
 def _cells(result: StageResult) -> tuple[str, ...]:

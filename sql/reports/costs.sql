@@ -1,4 +1,5 @@
--- what did each stage cost? one row per stage and model; cost is null where a price is unknown
+-- what did each stage cost? one row per stage and model; tokens are null where some were not reported, cost where a
+-- price is unknown
 with
 
 llm_calls as (
@@ -16,9 +17,17 @@ costs as (
         coalesce(sum(attempts) filter (where not from_cache), 0) as calls,
         count(*) filter (where from_cache) as from_cache,
         count(*) filter (where error_kind is not null) as failed,
-        sum(prompt_tokens) filter (where not from_cache) as prompt_tokens,
+        if(
+            count(*) filter (where not from_cache and finish_reason is not null and prompt_tokens is null) > 0,
+            null,
+            coalesce(sum(prompt_tokens) filter (where not from_cache), 0)
+        ) as prompt_tokens,
         sum(cached_tokens) filter (where not from_cache) as cached_tokens,
-        sum(completion_tokens) filter (where not from_cache) as completion_tokens,
+        if(
+            count(*) filter (where not from_cache and finish_reason is not null and completion_tokens is null) > 0,
+            null,
+            coalesce(sum(completion_tokens) filter (where not from_cache), 0)
+        ) as completion_tokens,
         if(
             count(*) filter (where not from_cache and finish_reason is not null and cost_usd is null) > 0,
             null,

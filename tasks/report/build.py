@@ -8,11 +8,13 @@ from pathlib import Path
 
 import duckdb
 
+from tasks.foundation.llm.pricing import sum_of
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import views_of
 from tasks.report import numbers
+from tasks.report.cost_section import cost
 from tasks.report.data_sections import data_sections
 from tasks.report.facts import facts
 from tasks.report.page import Tile, render
@@ -58,7 +60,7 @@ def page_of(
     return render(
         facts(build, commits, rows(connection, "select * from models"), told),
         list(_tiles(connection, asked("costs"))),
-        [*data_sections(asked, commits, build), *score_sections(asked, build)],
+        [*data_sections(asked, commits, build), *score_sections(asked, build), cost(asked, commits, build)],
         shelves(connection, transcripts),
     )
 
@@ -69,8 +71,11 @@ def _tiles(connection: duckdb.DuckDBPyConnection, costs: Answer) -> Iterator[Til
         if n:
             yield Tile(numbers.count(n), one if n == 1 else many)
     if len(costs):
-        spent = [record["cost_usd"] for record in costs.records]
-        known = sum(usd for usd in spent if usd is not None)
-        label = "US dollars" if None not in spent else "US dollars; some prices are unknown"
-        yield Tile(numbers.money(known), label)
+        spent = sum_of(record["cost_usd"] for record in costs.records)
+        unpriced = {record["alias"] for record in costs.records if record["cost_usd"] is None}
+        if unpriced:
+            models = numbers.plural(len(unpriced), "model")
+            yield Tile(f"≥ {numbers.money(spent.known)}", f"US dollars; {models} unpriced")
+        else:
+            yield Tile(numbers.money(spent.known), "US dollars")
         yield Tile(numbers.count(sum(record["calls"] for record in costs.records)), "model calls")

@@ -8,6 +8,7 @@ stand in a table.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -106,15 +107,19 @@ def shares(
 
 
 def bars(caption: str, records: Sequence[Record], category: str, series: Mapping[str, str], unit: str) -> Figure | None:
-    """Horizontal bars, one for each series (column → its name) and category; at most `MOST_BARS` categories."""
+    """Horizontal bars, one for each series (column → its name) and category; at most `MOST_BARS` categories.
+
+    What is not known is not drawn.
+    """
     kept = records[:MOST_BARS]
     if not kept:
         return None
     categories = _names(record[category] for record in kept)
     values = [
-        {"category": categories[record[category]], "series": name, "n": record[column] or 0}
+        {"category": categories[record[category]], "series": name, "n": record[column]}
         for record in kept
         for column, name in series.items()
+        if record[column] is not None
     ]
     names = list(series.values())
     most = max(record[column] or 0 for record in kept for column in series)
@@ -135,10 +140,59 @@ def bars(caption: str, records: Sequence[Record], category: str, series: Mapping
     left = len(records) - len(kept)
     more = f" The {left} rarer values are in the table." if left else ""
     said = "; ".join(
-        f"{record[category]}: " + ", ".join(f"{name} {record[column]}" for column, name in series.items())
+        f"{record[category]}: " + ", ".join(f"{name} {_known(record[column])}" for column, name in series.items())
         for record in kept
     )
     return _figure(caption + more, chart, said)
+
+
+def ranges(caption: str, records: Sequence[Record], category: str, panels: Mapping[str, str]) -> Figure | None:
+    """A bar from `<panel>_low` to `<panel>_high` and a mark at `<panel>`, on a logarithmic scale, for each panel
+    (column → title) and record; the mark of a value outside its bar stands out. What is not known is not drawn."""
+    names = _names(record[category] for record in records)
+    shown = [panel for panel in panels if any(record[f"{panel}_high"] for record in records)]
+    if not shown:
+        return None
+    drawn = [_ranges(panels[panel], records, panel, category, names, place == 0) for place, panel in enumerate(shown)]
+    said = "; ".join(
+        f"{panels[panel]}, {record[category]}: planned {_known(record[f'{panel}_low'])} to "
+        f"{_known(record[f'{panel}_high'])}, actual {_known(record[panel])}"
+        for panel in shown
+        for record in records
+    )
+    return _figure(caption, alt.concat(*drawn, columns=3, spacing=14), said)
+
+
+def _ranges(
+    title: str, records: Sequence[Record], panel: str, category: str, names: Mapping[Any, str], labelled: bool
+) -> Any:
+    known = [record for record in records if record[f"{panel}_high"]]
+    ends = [record[f"{panel}{end}"] for record in known for end in ("_low", "_high", "")]
+    least = 10 ** math.floor(math.log10(min(value for value in ends if value)))
+    order = list(names.values())
+    axis = alt.Axis(grid=True, domain=False, ticks=False, labels=labelled)
+    y = alt.Y("category:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=axis)
+    scale = alt.Scale(type="log", nice=True, domainMin=least)
+    form = "~s" if least >= 1 else "~g"
+    x = alt.X("low:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4, format=form, grid=False, labelOverlap=True))
+    bars = [
+        {"category": names[one[category]], "low": max(one[f"{panel}_low"], least), "high": one[f"{panel}_high"]}
+        for one in known
+    ]
+    marks = [
+        {
+            "category": names[one[category]],
+            "low": max(one[panel], least),
+            "fits": one[f"{panel}_low"] <= one[panel] <= one[f"{panel}_high"],
+        }
+        for one in known
+        if one[panel] is not None
+    ]
+    colour = alt.Color("fits:N", scale=alt.Scale(domain=[True, False], range=[SERIES[0], BAD]), legend=None)
+    bar = alt.Chart(alt.Data(values=bars)).mark_bar(color=NEUTRAL, size=ROW * 0.4).encode(x=x, x2="high:Q", y=y)
+    mark = alt.Chart(alt.Data(values=marks)).mark_point(filled=True, opacity=1, size=60).encode(x=x, y=y, color=colour)
+    heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
+    return alt.layer(bar, mark).properties(width=178, height=_height(len(order)), title=heading)
 
 
 def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str], columns: int = 3) -> Figure | None:
@@ -288,6 +342,10 @@ def _order(values: Iterable[Mapping[str, Any]], key: str) -> list[str]:
 
 def _height(rows: int, factor: float = 1.0) -> int:
     return max(int(rows * ROW * factor), ROW)
+
+
+def _known(value: Any) -> Any:
+    return "not known" if value is None else value
 
 
 def _names(values: Iterable[Any]) -> dict[Any, str]:

@@ -38,7 +38,6 @@ def score_sections(ask: Ask, build: str) -> Iterator[Section]:
     yield agreement(ask, build)
     yield faults(ask, build)
     yield simulator(ask, build)
-    yield cost(ask, build)
 
 
 def demo(ask: Ask, build: str) -> Section:
@@ -292,39 +291,6 @@ def _pivot(answer: Answer) -> list[Block | None]:
     names = (*columns, "is_best", "may_equal_best")
     reshaped = Answer(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
     return [board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr", of="simulator")] if rows else []
-
-
-def cost(ask: Ask, build: str) -> Section:
-    answer, uses = ask("costs"), ask("models_in_use")
-    stages = ask("funnel").values("stage")
-    by_stage: dict[str, Record] = {}
-    for record in answer.records:
-        row = by_stage.setdefault(record["stage"], {"stage": record["stage"], "prompt": 0, "completion": 0})
-        row["prompt"] += record["prompt_tokens"] or 0
-        row["completion"] += record["completion_tokens"] or 0
-    return section(
-        "cost",
-        "Cost and tokens",
-        "Calls that this build made; what came from the reply cache was paid for before. A cost is unknown where a "
-        "price is: never 0.",
-        [
-            (
-                "",
-                [
-                    charts.bars(
-                        "Tokens by stage.",
-                        [by_stage[stage] for stage in stages if stage in by_stage],
-                        "stage",
-                        {"prompt": "prompt", "completion": "completion"},
-                        "tokens",
-                    ),
-                    filled(answer, "Requests, tokens and cost by stage and model."),
-                ],
-            ),
-            ("What each model was asked for", [filled(uses, "Models by stage and purpose.", folded=True)]),
-        ],
-        Note("No model has been asked.", "missing", f"colloquy run --build {build}"),
-    )
 
 
 def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:

@@ -12,6 +12,8 @@ import pytest
 
 from flows import cli
 from flows.commands.plan_tables import amount, amounts, dollars_of, money
+from flows.commands.screen import planned_line
+from flows.results import StageResult
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Total
 
@@ -89,6 +91,20 @@ def write_own_model() -> None:
 def test_settings_that_no_run_would_accept_are_refused(plan: Plan) -> None:
     code, _, err = plan("--profile", "test", "--set", "voting.arbiter=scripted-a")
     assert (code, "voting.arbiter" in err) == (2, True)
+
+
+def ran(decision: str, planned: tuple[float, float] | None, made: int, replayed: int = 0) -> StageResult:
+    counts: Any = (0, False, 1, 1, 0, 0, made, replayed, 0, 0, 0.0, 0.1)
+    return StageResult("s", "b", decision, *counts, planned, made, replayed)
+
+
+def test_the_end_of_a_run_holds_its_calls_against_the_plan_of_what_ran() -> None:
+    results = [ran("run", (10, 40), 12), ran("up to date", (100, 100), 100), ran("run", None, 7)]
+    assert planned_line(results) == "Planned 10–40 calls, made 12."
+    assert planned_line([ran("run again", (1000, 4000), 0, 1000)]) == (
+        "Planned 1,000–4,000 calls, made 0; the cache answered 1,000 requests."
+    )
+    assert planned_line([ran("up to date", (10, 40), 12), ran("run", (0, 0), 0)]) == ""
 
 
 def test_large_numbers_are_short_and_a_narrow_table_breaks_between_them() -> None:
