@@ -141,7 +141,7 @@ def test_a_source_in_many_chunks_ends_as_in_one(tmp_path: Path, monkeypatch: pyt
 
 
 def test_pools_are_drawn_so_that_no_two_are_near_and_quotas_are_exact(tmp_path: Path) -> None:
-    make_nemotron(tmp_path / "nemotron", 2000)
+    make_nemotron(tmp_path / "nemotron", 1000)
     path = write_jsonl(tmp_path / "personamem.jsonl", list(personamem_rows(100)))
     context = FakeContext(
         STAGE,
@@ -152,4 +152,4 @@ def test_pools_are_drawn_so_that_no_two_are_near_and_quotas_are_exact(tmp_path: 
     )
     rows = {name: rows_of(rows) for name, rows in STAGE.prepare(context).rows.items()}
     near = check_pools(rows, context.encoder(), 50, context.settings.personas.dedup.threshold)
-    assert near["a"] > 10, "one row in a hundred is the row before it, a year older"
+    assert near["a"] > 3, "one row in a hundred is the row before it, a year older"
