@@ -156,8 +156,10 @@ class _Objects:
             try:
                 value = _parsed(self._text[start:end], pairs)
                 return Candidate(start, end, value, fault=pairs.fault, sentence=pairs.sentence)
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 sentence = f"The JSON in your reply cannot be parsed: {error}."
+            except RecursionError:
+                sentence = "The JSON in your reply is nested too deeply."
         if self._mends_left:
             pairs = _Pairs()
             try:
