@@ -1,8 +1,8 @@
 """How many tokens a text takes with a model, low to high, without its tokenizer.
 
-Characters are counted by width. Measured with the vocabularies of Qwen 2.5 and SmolLM2 on this project's prompts and
-sample: 0.26 to 0.28 tokens a character of English, 0.7 (Qwen) and 1.8 (SmolLM2, whose vocabulary holds no Chinese)
-a Chinese character. The spans here are wider, for other vocabularies and for JSON and rare names.
+Characters are counted by width. On 440 prompts of this project that Qwen 2.5, Gemma 3 and SmolLM2 were sent, English
+took 0.24 to 0.27 tokens a character; Chinese text takes 0.7 (Qwen) to 1.8 (SmolLM2, whose vocabulary holds none).
+The spans here are wider, for other vocabularies, JSON and rare names; all 440 lie within them.
 """
 
 from __future__ import annotations
