@@ -1,4 +1,4 @@
--- how far do occupations fall into groups? one row per pool: its personas with and without one, and the commonest of 'other'
+-- how far do occupations fall into groups? one row per pool: personas with and without one, the commonest of 'other'
 with
 
 personas as (
@@ -53,8 +53,9 @@ coverage as (
 
     select
         counted.*,
-        round(100.0 * (with_occupation - other) / nullif(with_occupation, 0), 1) as covered_percent,
         commonest.commonest_other,
+        round(100.0 * (counted.with_occupation - counted.other) / nullif(counted.with_occupation, 0), 1)
+            as covered_percent,
     from counted
     left join commonest on counted.pool = commonest.pool
     order by counted.pool asc
