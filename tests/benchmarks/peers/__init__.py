@@ -5,6 +5,6 @@ python -m tests.benchmarks.peers              one line of JSON a peer
 peers.measure(in_flight=64, requests=2000)    the same from Python
 """
 
-from .run import measure
+from .run import ask_endpoint, endpoint, measure
 
-__all__ = ["measure"]
+__all__ = ["ask_endpoint", "endpoint", "measure"]

@@ -39,10 +39,10 @@ def measure(in_flight: int = 64, requests: int = 2000, peers: Sequence[str] | No
             if not installed(peer):
                 _say(f"{peer} is not installed (make bench-peers): skipped.")
                 continue
-            _ask(url, "/reset", b"")
+            ask_endpoint(url, "/reset", b"")
             if (found := _run(peer, url, in_flight, requests)) is None:
                 continue
-            seen = json.loads(_ask(url, f"/stats?last={requests}"))
+            seen = json.loads(ask_endpoint(url, f"/stats?last={requests}"))
             if seen["served"] < requests:
                 raise RuntimeError(f"{peer}: expected {requests} requests at the endpoint, found {seen['served']}.")
             seen["serving_rate"] = round(requests / seen["serving_seconds"], 1)
@@ -51,9 +51,9 @@ def measure(in_flight: int = 64, requests: int = 2000, peers: Sequence[str] | No
 
 
 @contextmanager
-def endpoint() -> Iterator[str]:
-    """The base URL of the endpoint in server.py, running in a process of its own."""
-    with subprocess.Popen([sys.executable, HERE / "server.py"], stdout=subprocess.PIPE, text=True) as process:
+def endpoint(*options: str) -> Iterator[str]:
+    """The base URL of the endpoint in server.py (started with `options`), running in a process of its own."""
+    with subprocess.Popen([sys.executable, HERE / "server.py", *options], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip()
@@ -82,7 +82,8 @@ def _run(peer: str, url: str, in_flight: int, requests: int) -> dict[str, Any] |
     return json.loads(ended.stdout.splitlines()[-1])
 
 
-def _ask(url: str, path: str, data: bytes | None = None) -> bytes:
+def ask_endpoint(url: str, path: str, data: bytes | None = None) -> bytes:
+    """What the endpoint answers beside its API: /stats, /reset."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url.removesuffix("/v1") + path, data=data, timeout=30) as reply:
         return reply.read()

@@ -2,9 +2,10 @@
 
 Where a request brings a schema, every field is filled by its type (curator first probes with a schema of its own);
 where JSON was only asked for in words, it comes in a fenced block. `GET /stats?last=2000` tells what arrived,
-`POST /reset` forgets it. The first line on stdout is the base URL.
+`POST /reset` forgets it. The first line on stdout is the base URL. With a limit, no window of so many seconds
+holds more answers: what comes above is refused with HTTP 429 and no hint when to come again.
 
-    python server.py [--latency 0.05]
+    python server.py [--latency 0.05] [--limit 600 --window 60]
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import json
 import time
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -25,16 +27,22 @@ USAGE = {"prompt_tokens": 50, "completion_tokens": 12, "total_tokens": 62}
 class Endpoint:
     """Answers, and counts what it answered between two resets."""
 
-    def __init__(self, latency_seconds: float) -> None:
+    def __init__(self, latency_seconds: float, limit: int | None, window_seconds: float) -> None:
         self.latency_seconds = latency_seconds
+        self.limit = limit
+        self.window_seconds = window_seconds
+        self.taken: deque[float] = deque()
         self.reset()
 
     def reset(self) -> None:
-        self.in_flight = self.peak_in_flight = 0
+        self.in_flight = self.peak_in_flight = self.refused = 0
         self.arrivals: list[float] = []
         self.last_answer = 0.0
 
     async def complete(self, request: web.Request) -> web.Response:
+        if self.is_full():
+            self.refused += 1
+            return web.json_response({"error": {"code": "rate_limit_exceeded", "message": "slow down"}}, status=429)
         self.arrivals.append(time.monotonic())
         self.in_flight += 1
         self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
@@ -46,12 +54,25 @@ class Endpoint:
             self.in_flight -= 1
             self.last_answer = time.monotonic()
 
+    def is_full(self) -> bool:
+        """Whether the window that ends now holds as many as it may; if not, one more is counted."""
+        if self.limit is None:
+            return False
+        now = time.monotonic()
+        while self.taken and self.taken[0] <= now - self.window_seconds:
+            self.taken.popleft()
+        if len(self.taken) >= self.limit:
+            return True
+        self.taken.append(now)
+        return False
+
     async def stats(self, request: web.Request) -> web.Response:
         """`serving_seconds`: from the first of the `last` requests to arrive to the last answer; null for none."""
         counted = self.arrivals[-int(request.query.get("last", 0)) :]
         return web.json_response(
             {
                 "served": len(self.arrivals),
+                "refused": self.refused,
                 "peak_in_flight": self.peak_in_flight,
                 "serving_seconds": round(self.last_answer - counted[0], 3) if counted else None,
             }
@@ -87,9 +108,8 @@ def filled(schema: dict[str, Any]) -> str:
     return json.dumps({name: 7 if field.get("type") in numbers else "fine" for name, field in fields.items()})
 
 
-async def serve(latency_seconds: float) -> None:
+async def serve(endpoint: Endpoint) -> None:
     """Listens on a free loopback port until the process is stopped."""
-    endpoint = Endpoint(latency_seconds)
     app = web.Application()
     app.router.add_post("/v1/chat/completions", endpoint.complete)
     app.router.add_get("/stats", endpoint.stats)
@@ -104,5 +124,8 @@ async def serve(latency_seconds: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.05, help="seconds an answer takes")
+    parser.add_argument("--limit", type=int, help="answers in a window")
+    parser.add_argument("--window", type=float, default=60.0, help="seconds of a window")
+    options = parser.parse_args()
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(parser.parse_args().latency))
+        asyncio.run(serve(Endpoint(options.latency, options.limit, options.window)))
