@@ -12,7 +12,14 @@ import pytest
 from flows import chain
 from flows.planning import plan_build
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
+from tasks.foundation.planning.totals import total_of
 from tests.unit.planned_chain import BUILD, Taken, run_chain, workspace
+
+@pytest.fixture(autouse=True)
+def _without_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here asks SQL; making all views after every commit would take half of the time."""
+    monkeypatch.setattr("tasks.foundation.run.stage_run.rebuild_views", lambda layout: None)
+
 
 SMALL = ("personas.characters={en: 4, zh: 4}", "scenes.sample={en: 4, zh: 4}", "conflicts.pairings={en: 8, zh: 8}")
 ASKING = tuple(name for name in chain.names() if name != "metrics")
@@ -42,6 +49,13 @@ async def test_what_the_chain_takes_lies_within_what_was_planned_before_and_as_e
     assert asked == {run for run in runs if run != "curation"}
     again = plan_build(workspace(tmp_path, *SMALL), BUILD, ASKING)
     assert {(plan.state, len(plan.calls)) for plan in again} == {("up to date", 0)}
+    changed = plan_build(
+        workspace(tmp_path, *SMALL, "voting.max_tokens=900"), BUILD, ("dialogues", "voting", "judging")
+    )
+    assert [plan.state for plan in changed] == ["up to date", "again", "if rows change"]
+    taken = sum(total["requests"] for total in runs["voting"][1].values())
+    assert total_of(changed[1].calls).requests.low <= taken, "the dialogues that are there are counted"
+    assert total_of(changed[2].calls).requests.low == 0
 
 
 async def test_replies_that_use_up_everything_reach_the_plan_and_do_not_pass_it(tmp_path: Path) -> None:

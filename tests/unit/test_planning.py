@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from pydantic import BaseModel, Field
 
 from flows import chain
-from flows.planning import without_reasks
+from flows.planning import _run_plan, without_reasks
 from tasks.foundation.llm.budget import Allowed, Spent
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import Message, ModelSpec
@@ -227,21 +227,34 @@ def test_a_table_that_nobody_has_committed_is_not_known() -> None:
     assert known_of(frames(), list(MEASURES)) == {}
 
 
+def plain_commit(**changes: Any) -> dict[str, Any]:
+    return {
+        **dict.fromkeys(("build", "stage", "fingerprint", "started_at", "ended_at"), "x"),
+        **{name: {} for name in ("tables", "drafts", "components", "parents", "usage", "record")},
+        "member": None,
+        "revision": 0,
+        "partial": False,
+        "ends_chain": False,
+        "accounting": {"n_in": 1, "n_produced": 1, "filtered": {}, "failed": {}},
+        **changes,
+    }
+
+
 def test_a_commit_from_before_a_column_was_added_can_be_measured(tmp_path: Path) -> None:
     layout, columns = Layout(tmp_path), [name for name in TABLES["scenes"].columns if name != "domain"]
     rows = pa.table({name: ["en"] if name == "language" else ["some words"] for name in columns})
     pq.write_table(rows, tmp_path / "part.parquet")
-    commit = Commit.from_json(
-        {
-            **dict.fromkeys(("build", "stage", "fingerprint", "started_at", "ended_at"), "x"),
-            **{name: {} for name in ("drafts", "components", "parents", "usage", "record")},
-            "member": None,
-            "revision": 0,
-            "partial": False,
-            "ends_chain": False,
-            "tables": {"scenes": [Part("part.parquet", 1, "hash", "00000").to_json()]},
-            "accounting": {"n_in": 1, "n_produced": 1, "filtered": {}, "failed": {}},
-        }
-    )
+    commit = Commit.from_json(plain_commit(tables={"scenes": [Part("part.parquet", 1, "hash", "00000").to_json()]}))
     read = committed(layout, [commit])("scenes", ["topic", "domain"])
     assert read is not None and read.collect().rows() == [("some words", None)]
+
+
+def test_of_a_partial_stage_only_the_failed_share_is_planned() -> None:
+    partial = Commit.from_json(
+        plain_commit(accounting={"n_in": 8, "n_produced": 6, "filtered": {}, "failed": {"server": 2}})
+    )
+    plan = _run_plan("voting", "voting", "failed rows", StagePlan([planned()]), partial)
+    assert plan.calls[0].requests == Span(0, 0.5)
+    assert plan.note.startswith("2 failed rows of 8")
+    assert _run_plan("voting", "voting", "if rows change", StagePlan([planned()]), None).calls[0].requests == Span(0, 2)
+    assert not _run_plan("voting", "voting", "up to date", StagePlan([planned()]), None).calls
