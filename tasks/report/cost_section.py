@@ -85,7 +85,7 @@ def _plans(commits: Mapping[str, Commit]) -> dict[str, list[PlannedCalls]]:
 def _record(stage: str, planned: PlannedCalls, taken: Record | None) -> Record:
     actual = taken or {"calls": 0, "from_cache": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0}
     tokens = None if None in (parts := [actual[part] for part in PARTS]) else sum(parts)
-    found = {"stage": stage, "model": planned.alias, "asked": f"{stage}, {planned.alias}"}
+    found: Record = {"stage": stage, "model": planned.alias, "asked": f"{stage}, {planned.alias}"}
     found |= {"calls": actual["calls"], "tokens": tokens, "dollars": actual["cost_usd"]}
     spans: dict[str, Span | None] = {
         "calls": planned.calls,
@@ -93,7 +93,8 @@ def _record(stage: str, planned: PlannedCalls, taken: Record | None) -> Record:
         "dollars": planned.dollars,
     }
     for name, span in spans.items():
-        found |= {f"{name}_low": span and span.low, f"{name}_high": span and span.high}
+        low, high = (None, None) if span is None else (span.low, span.high)
+        found |= {f"{name}_low": low, f"{name}_high": high}
     return found | {"from_cache": actual["from_cache"]}
 
 

@@ -15,6 +15,7 @@ from tasks.foundation.planning.calls import PlannedCalls, by_alias
 from tasks.foundation.planning.totals import total_of
 from tests.unit.planned_chain import BUILD, Taken, run_chain, workspace
 
+
 @pytest.fixture(autouse=True)
 def _without_views(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here asks SQL; making all views after every commit would take half of the time."""
