@@ -191,7 +191,7 @@ async def test_a_full_queue_makes_smaller_jobs_instead_of_failures(
     server.refuses = [full, full]
     outcomes = await run(tmp_path, spec, range(8))
     assert all(isinstance(value, Score) for value in values(outcomes))
-    assert server.sizes == [8, 4, 4, 4]
+    assert server.sizes[:2] == [8, 4] and sum(server.sizes[2:]) == 8 and max(server.sizes[2:]) <= 4
     assert not server.paid_twice
     assert "llm.batch.requests_per_job" in caplog.text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from tasks.foundation.errors import ModelError, ModelUnavailable
@@ -15,7 +15,8 @@ Endpoint = tuple[str, str | None, str | None, str | None]
 """Provider, base URL, name of the key's environment variable, API version: who can be asked about a job."""
 
 JOB_COLUMNS = (
-    "tag, provider, base_url, api_key_env, api_version, model, requests, state, job_id, outcome, error_kind, error"
+    "tag, provider, base_url, api_key_env, api_version, model, requests, state, created_at, job_id, outcome,"
+    " error_kind, error"
 )
 
 _KEPT = ("text", "finish_reason", "model_reported", "latency_seconds")
@@ -34,6 +35,7 @@ class Job:
     model: str
     requests: int = 0
     state: Literal["intended", "submitted", "ended"] = "intended"
+    created_at: str | None = None
     job_id: str | None = None
     outcome: str | None = None
     failure: Refusal | None = None
@@ -79,9 +81,7 @@ class Item:
 def job_of(row: tuple[Any, ...]) -> Job:
     """The job of a row of `JOB_COLUMNS`."""
     *fields, kind, text = row
-    tag, provider, base_url, api_key_env, api_version, model, requests, state, job_id, outcome = fields
-    failure = refusal_of(kind, text)
-    return Job(tag, provider, base_url, api_key_env, api_version, model, requests, state, job_id, outcome, failure)
+    return replace(Job(*fields), failure=refusal_of(kind, text))
 
 
 def stored(outcome: RawReply | Refusal) -> tuple[str, str | None, str | None, str | None]:

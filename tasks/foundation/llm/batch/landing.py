@@ -6,11 +6,14 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import Gone, JobStatus, Result
 from tasks.foundation.llm.batch.bench import Bench
 from tasks.foundation.llm.batch.jobs import Job
+from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.request import RawReply
 
 _AT_ONCE = 500
@@ -24,7 +27,6 @@ class Landing:
 
     answered: int = 0
     failed: int = 0
-    not_run: int = 0
     duplicate: int = 0
     unknown: int = 0
     unreadable: int = 0
@@ -50,8 +52,15 @@ async def land(bench: Bench, job: Job, status: JobStatus) -> Landing:
             except Gone:
                 log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
                 continue
-            await asyncio.to_thread(_land_file, bench, job, path, known, status.seconds or 0.0, landing)
+            await asyncio.to_thread(_land_file, bench, job, path, known, _seconds(job, status), landing)
     return landing
+
+
+def _seconds(job: Job, status: JobStatus) -> float:
+    """From the job's creation to its end; where the provider does not report them, from our intent to now."""
+    if status.seconds is not None or job.created_at is None:
+        return status.seconds or 0.0
+    return (datetime.now(UTC) - datetime.fromisoformat(job.created_at)).total_seconds()
 
 
 def _land_file(bench: Bench, job: Job, path: Path, known: set[str], seconds: float, landing: Landing) -> None:
@@ -83,10 +92,6 @@ def _results(bench: Bench, path: Path, known: set[str], landing: Landing) -> Ite
                 landing.duplicate += 1
             else:
                 landing.seen.add(result.key)
-                if result.outcome is None:
-                    landing.not_run += 1
-                elif isinstance(result.outcome, RawReply):
-                    landing.answered += 1
-                else:
-                    landing.failed += 1
+                landing.answered += isinstance(result.outcome, RawReply)
+                landing.failed += isinstance(result.outcome, ProviderFailure | ModelUnavailable)
                 yield result

@@ -34,7 +34,7 @@ class BatchTransport:
     first call to their model.
 
     A reply's `latency_seconds` is the time from the creation of its job to the job's end, as the provider
-    reports it: the same for all requests of a job, 0 where it is not reported.
+    reports it (else by our clock): the same for all requests of a job.
     """
 
     def __init__(
