@@ -54,7 +54,7 @@ def estimate(view: View) -> Estimate:
         + (f"{LEAST_COHERENT:.0%} are coherent" if not section.keep_if_none else "those that conflicts.if_none keeps")
         + f", keep_share {section.keep_share:g}, select {section.select or 'all'}"
     )
-    return Estimate(asks, {"conflicts": [Portion(rows, tuple(kinds))] if kinds else []}, [said])
+    return Estimate(asks, {"conflicts": [Portion(rows, tuple(kinds))] if kinds else []}, [said] if asks else [])
 
 
 def _pairings(view: View, language: str) -> Span:

@@ -39,7 +39,7 @@ def estimate(view: View) -> Estimate:
         f"a dialogue has {section.min_turns} to {section.max_turns} utterances, written in one to {DRAWS} draws; "
         "no pairing is given up"
     )
-    return Estimate(asks, {"dialogues": dialogues, "utterances": utterances}, [said])
+    return Estimate(asks, {"dialogues": dialogues, "utterances": utterances}, [said] if asks else [])
 
 
 Drafted = tuple[Brief, Draft]

@@ -33,7 +33,7 @@ def estimate(view: View) -> Estimate:
         f"dialogues of {section.min_turns} to {section.max_turns} turns and at most {section.max_characters:,} "
         "characters, no two of which are distilled to the same goals"
     )
-    return Estimate(asks, {"scenes": scenes}, [said])
+    return Estimate(asks, {"scenes": scenes}, [said] if asks else [])
 
 
 def _seed(section: ScenesSection, language: str, *, most: bool) -> SeedDialogue:

@@ -54,7 +54,7 @@ def estimate(view: View) -> Estimate:
         f"may list (labels a request: {most_changes(10**6, section.max_tokens)}) is disputed and goes to a vote of "
         f"{len(section.annotators) + 1}"
     )
-    return Estimate(asks, {}, [said])
+    return Estimate(asks, {}, [said] if asks else [])
 
 
 def _sections(view: View, portion: Portion) -> Iterator[list[Shown]]:
