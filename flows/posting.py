@@ -98,6 +98,7 @@ def _line(progress: Progress) -> str:
     return (
         f"{progress.stage}: {progress.phase}, {progress.rows_done} of {total} rows, {progress.rows_failed} failed, "
         f"{progress.calls} calls, {progress.cached} from cache"
+        + (f"; {progress.batches.sentence()}" if progress.batches else "")
         + (f". Waiting: {progress.waiting}" if progress.waiting else "")
     )
 

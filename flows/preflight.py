@@ -11,6 +11,7 @@ from flows.standing import Standing, standings
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.models import check_ready
 from tasks.foundation.run import Workspace
+from tasks.foundation.run.batching import check_mode
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.store.commits import commits_of
 
@@ -44,6 +45,7 @@ def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:
     settings, missing = workspace.settings, dict[str, list[str]]()
     for standing in todo:
         stage = chain.stage(standing.stage)
+        check_mode(stage, workspace)
         problems = [check_ready(workspace.models[alias]) for alias in stage.aliases(settings)]
         for problem in filter(None, problems):
             missing.setdefault(problem, []).append(stage.name)

@@ -139,6 +139,8 @@ class Live(Screen):
             return progress.phase
         if progress.waiting:
             return f"{progress.calls} calls · waiting: {progress.waiting}"
+        if progress.batches:
+            return f"{progress.rows_failed} failed · {progress.batches.sentence()}"
         since, found = self._working.setdefault(progress.stage, (time.monotonic(), progress.rows_done))
         seconds = max(time.monotonic() - since, 0.1)
         rate = (progress.rows_done - found) / seconds
@@ -210,5 +212,6 @@ def _counts(progress: Progress) -> str:
     return (
         f": {progress.rows_done} of {progress.rows_total} rows, {progress.rows_failed} failed, "
         f"{progress.calls} calls, {progress.cached} from cache"
+        + (f"; {progress.batches.sentence()}" if progress.batches else "")
         + (f"; waiting: {progress.waiting}" if progress.waiting else "")
     )

@@ -49,7 +49,7 @@ def use(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = stage_run_module.Engine
 
     def with_models(*args: Any, **kwargs: Any) -> Any:
-        return engine(*args, **kwargs, providers={"scripted": ScriptedProvider(models)})
+        return engine(*args, **{**kwargs, "providers": {"scripted": ScriptedProvider(models)}})
 
     monkeypatch.setattr(stage_run_module, "Engine", with_models)
 
@@ -147,6 +147,7 @@ def persona(number: int = 1) -> PersonaCandidate:
         topic_tags=[],
         hobbies=[],
         token_count=9,
+        stratum="unknown × unknown",
         licence="x",
         raw="{}",
         **absent,  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
     engine = stage_run_module.Engine
 
     def with_model(*args: Any, **kwargs: Any) -> Any:
-        return engine(*args, **kwargs, providers={"scripted": ScriptedProvider(model)})
+        return engine(*args, **{**kwargs, "providers": {"scripted": ScriptedProvider(model)}})
 
     monkeypatch.setattr(stage_run_module, "Engine", with_model)
     return model

@@ -97,7 +97,7 @@ class Sender:
             try:
                 return await self._once(provider, gate, call, role), attempts
             except ModelError as error:
-                refused = error.kind == "rate_limited"
+                refused = error.kind == "rate_limited" and not self._batched
                 refusals, tries = refusals + refused, tries + (not refused)
                 if error.kind == "budget" or not self._worth_another(error, tries, refusals):
                     error.attempts = attempts - (error.kind == "budget")

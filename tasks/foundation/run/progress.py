@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tasks.foundation.llm.batch.progress import BatchProgress
+
 
 @dataclass(slots=True)
 class Progress:
@@ -24,6 +26,8 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     last_failure: str = ""
+    batches: BatchProgress | None = None
+    """Of a stage in batch mode, once it asks."""
     waiting: str = ""
     watchers: list[Callable[[Progress], None]] = field(default_factory=list)
 

@@ -20,10 +20,12 @@ from types import TracebackType
 
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import seed_of
+from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.request import CallRecord
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.planning.stage_plan import StagePlan
+from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
 from tasks.foundation.run.committing import check_keys, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
@@ -62,6 +64,7 @@ class StageRun:
         self._plan: ShardPlan | None = None
         self._estimated = StagePlan()
         self._engine: Engine | None = None
+        self._transport: BatchTransport | None = None
         stage.check(self._context())
         self.inputs: Inputs = inputs_of(stage, workspace, commits, build, member)
         self.previous = commits.get(self.name)
@@ -69,6 +72,7 @@ class StageRun:
         self.decision, self.revision = decide(self.previous, self.inputs.fingerprint, force)
         if not self.up_to_date:
             specs = [workspace.models[alias] for alias in stage.aliases(workspace.settings, member)]
+            check_mode(stage, workspace, member)
             check_budget(stage.name, workspace.settings, specs, batched=self._batched)
             if not workspace.settings.llm.replay_only:
                 check_models(stage, workspace, member)
@@ -110,6 +114,9 @@ class StageRun:
         if self._engine is not None:
             await self._engine.close()
             self._engine = None
+        if self._transport is not None:
+            await self._transport.close()
+            self._transport = None
 
     @property
     def up_to_date(self) -> bool:
@@ -131,7 +138,9 @@ class StageRun:
             started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
-            self._plan = ShardPlan(deal(prepared.items, self._section.shard_rows), prepared.accounting, started)
+            self._plan = ShardPlan(
+                deal(prepared.items, self._rows_at_once(self._section.shard_rows)), prepared.accounting, started
+            )
             write_plan(place, layout.scratch, self._plan)
         self.progress.rows_total = self._plan.n_items
         self._say("working")
@@ -194,7 +203,10 @@ class StageRun:
     @property
     def _batched(self) -> bool:
         """Whether the stage's requests travel in batch jobs."""
-        return getattr(self._section, "mode", "live") == "batch"
+        return in_batches(self.workspace.settings, self.stage.name)
+
+    def _rows_at_once(self, rows: int) -> int:
+        return rows_at_once(self.workspace.settings, rows, batched=self._batched)
 
     @property
     def _completes(self) -> Commit | None:
@@ -245,7 +257,7 @@ class StageRun:
             progress=self.progress,
             seed=settings.run.seed,
             revision=self.revision,
-            rows_in_flight=settings.run.rows_in_flight,
+            rows_in_flight=self._rows_at_once(settings.run.rows_in_flight),
             max_failure_rate=self._section.max_failure_rate,
             salvage_rounds=settings.llm.salvage_rounds,
         )
@@ -253,6 +265,10 @@ class StageRun:
     def _asking(self) -> Engine:
         if self._engine is None:
             settings = self.workspace.settings
+            if self._batched:
+                self._transport = open_transport(self.workspace)
+                self._transport.progress.watchers.append(lambda _: self.progress.changed())
+                self.progress.batches = self._transport.progress
             self._engine = Engine(
                 self.workspace.models,
                 self.workspace.cache,
@@ -271,6 +287,7 @@ class StageRun:
                     batched=self._batched,
                 ),
                 batched=self._batched,
+                providers=dict.fromkeys(("openai", "google"), self._transport) if self._transport else None,
                 fresh_salt=seed_of(self.build) if settings.run.fresh else None,
                 on_call=self._on_call,
             )
