@@ -49,7 +49,8 @@ class InFlight:
         self._before: Window | None = None
         self._best: dict[str, float] = {}
         self._slow_windows = 0
-        self._begin(0.0)
+        self._started_at, self._count, self._exercised = 0.0, 0, 0
+        self._latencies = _no_latencies()
 
     def cut(self, now: float, in_use: int) -> None:
         """Refused or timed out at `in_use` calls under way: half of that."""
@@ -79,10 +80,8 @@ class InFlight:
             self._begin(now)
 
     def _begin(self, now: float) -> None:
-        self._started_at = now
-        self._count = 0
-        self._exercised = 0
-        self._latencies: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._started_at, self._count, self._exercised = now, 0, 0
+        self._latencies = _no_latencies()
 
     def _judge(self, now: float) -> None:
         if self._exercised * 2 < self._count:
@@ -129,3 +128,8 @@ class InFlight:
             best = self._best[role] = min(mean, self._best.get(role, mean))
             times.append(mean / max(best, 1e-9))
         return max(times, default=1.0)
+
+
+def _no_latencies() -> defaultdict[str, list[float]]:
+    """Of each role: seconds in all, and of how many answers."""
+    return defaultdict(lambda: [0.0, 0.0])
