@@ -2,9 +2,10 @@
 
 Candidates are walked in a seeded order that depends only on their ids; one is kept if its cosine to every
 kept one is below the threshold. A dropped one names the kept one, among those kept before it, that it is
-closest to. The result does not depend on row order, block size, the way of searching or the batches in which
-the texts were encoded: wherever the stored float32 vectors leave a decision within `SLACK`, it is made on
-float64 vectors of the texts encoded one by one.
+closest to. Who is kept and who is named does not depend on row order, block size, the way of searching or the
+batches in which the texts were encoded: wherever the stored float32 vectors leave a decision within `SLACK`,
+it is made on float64 vectors of the texts encoded one by one. Where they do not, the cosine is that of the
+stored vectors, which batches change by about 1e-6, and no text is encoded again.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def deduplicate(
     vectors = np.ascontiguousarray(vectors, np.float32)
     check_lengths(vectors, ids)
     order = np.array(seeded_order(ids, seed, "personas.dedupe"), np.int64)
-    walk = _Walk(order, texts, exact_vector, threshold, open_search(search, vectors, order, threshold - SLACK))
+    finder = open_search(search, vectors, order, threshold - SLACK)
+    walk = _Walk(order, texts, vectors, exact_vector, threshold, finder)
     for start in range(0, len(order), block):
         walk.through(range(start, min(start + block, len(order))))
     return walk.result()
@@ -93,10 +95,17 @@ class _Walk:
     """The candidates decided so far, each known by its place in the walk."""
 
     def __init__(
-        self, order: np.ndarray, texts: Sequence[str], exact_vector: ExactVector, threshold: float, search: KeptSearch
+        self,
+        order: np.ndarray,
+        texts: Sequence[str],
+        vectors: np.ndarray,
+        exact_vector: ExactVector,
+        threshold: float,
+        search: KeptSearch,
     ) -> None:
         self._positions: list[int] = order.tolist()
         self._texts = [texts[position] for position in self._positions]
+        self._vectors = vectors
         self._exact_vector = exact_vector
         self._threshold = threshold
         self._search = search
@@ -140,7 +149,11 @@ class _Walk:
         if not is_kept.any():
             return False
         near, cosines = near[is_kept], pairs.cosine[start:stop][is_kept]
-        closest, cosine = self._closest(place, near[cosines > cosines.max() - 2 * SLACK].tolist())
+        rivals = near[cosines > cosines.max() - 2 * SLACK].tolist()
+        if len(rivals) == 1 and cosines.max() > self._threshold + SLACK:
+            closest, cosine = rivals[0], float(self._stored(place) @ self._stored(rivals[0]))
+        else:
+            closest, cosine = self._closest(place, rivals)
         if cosine >= self._threshold:
             self._drop(place, closest, cosine, "embedding")
         return cosine >= self._threshold
@@ -148,12 +161,8 @@ class _Walk:
     def _closest(self, place: int, rivals: list[int]) -> tuple[int, float]:
         """The rival with the highest exact cosine, the first kept of equal ones, and that cosine."""
         own = self._exact(place)
-        cosines = np.concatenate(
-            [
-                np.vecdot(np.stack([self._exact(rival) for rival in rivals[start : start + RIVALS]]), own)
-                for start in range(0, len(rivals), RIVALS)
-            ]
-        )
+        parts = [rivals[start : start + RIVALS] for start in range(0, len(rivals), RIVALS)]
+        cosines = np.concatenate([np.vecdot(np.stack([self._exact(rival) for rival in part]), own) for part in parts])
         best = int(np.argmax(cosines))
         return rivals[best], float(cosines[best])
 
@@ -162,3 +171,7 @@ class _Walk:
 
     def _exact(self, place: int) -> np.ndarray:
         return self._exact_vector(self._positions[place])
+
+    def _stored(self, place: int) -> np.ndarray:
+        vector = self._vectors[self._positions[place]].astype(np.float64)
+        return np.asarray(vector / np.linalg.norm(vector))
