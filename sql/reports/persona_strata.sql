@@ -1,5 +1,26 @@
--- is each pool a fair sample of its source? one row per pool and stratum: there, quota and drawn
+-- is each pool a fair sample? one row per pool and stratum: personas there, left after deduplication, wanted, drawn
 with
+
+dropped as (
+
+    select distinct row_id
+    from duplicates
+    where table_name = 'persona_candidates'
+
+),
+
+available as (
+
+    select
+        persona_candidates.pool,
+        persona_candidates.stratum,
+        count(*) as source_personas,
+        count(*) filter (where dropped.row_id is null) as available,
+    from persona_candidates
+    left join dropped on persona_candidates.persona_id = dropped.row_id
+    group by persona_candidates.pool, persona_candidates.stratum
+
+),
 
 drawn as (
 
@@ -13,40 +34,27 @@ drawn as (
 
 ),
 
-pools as (
-
-    select
-        pool,
-        count(*) as pool_size,
-    from persona_pool
-    group by pool
-
-),
-
-sources as (
-
-    select
-        pool,
-        count(*) as source_personas,
-    from persona_candidates
-    group by pool
-
-),
-
 strata as (
 
     select
-        drawn.pool,
-        drawn.stratum,
-        drawn.quota,
-        drawn.drawn,
-        round(100.0 * drawn.drawn / pools.pool_size, 1) as percent_of_pool,
-        pools.pool_size,
-        sources.source_personas,
-    from drawn
-    inner join pools on drawn.pool = pools.pool
-    left join sources on drawn.pool = sources.pool
-    order by drawn.pool asc, drawn.drawn desc, drawn.stratum asc
+        available.pool,
+        available.stratum,
+        available.source_personas,
+        available.available,
+        coalesce(drawn.quota, 0) as quota,
+        coalesce(drawn.drawn, 0) as drawn,
+        round(100.0 * available.available / nullif(sum(available.available) over (partition by available.pool), 0), 1)
+            as percent_of_available,
+        round(100.0 * coalesce(drawn.drawn, 0) / nullif(sum(drawn.drawn) over (partition by available.pool), 0), 1)
+            as percent_of_drawn,
+        sum(available.available) over (partition by available.pool) as n_available,
+        sum(drawn.drawn) over (partition by available.pool) as n_drawn,
+    from available
+    left join drawn
+        on
+            available.pool = drawn.pool
+            and available.stratum = drawn.stratum
+    order by available.pool asc, available.available desc, available.stratum asc
 
 )
 

@@ -24,6 +24,7 @@ select
     speaking_style,
     hobbies,
     token_count,
+    stratum,
     licence,
     raw,
 from parts

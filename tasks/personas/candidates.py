@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -31,18 +32,19 @@ def candidate_batch(
     columns["big_five"] = [each and each.model_dump() for each in columns["big_five"]]
     columns["persona_id"] = [reading.persona_id(persona.source_key) for persona in personas]
     columns["age_bucket"] = [age_bucket(persona.age) for persona in personas]
+    columns["stratum"] = strata_of(columns, source)
     columns["token_count"] = pieces.count([persona.description for persona in personas])
     columns["pool"] = [source.pool] * len(personas)
     columns["licence"] = [source.licence] * len(personas)
     return CANDIDATES.batch(columns)
 
 
-def strata_of(batch: pa.RecordBatch, source: PersonaSource) -> list[str]:
+def strata_of(columns: Mapping[str, Sequence[Any]], source: PersonaSource) -> list[str]:
     """The stratum of each candidate: primary topic × length bucket for PersonaMem, occupation group × age bucket for
     all others."""
-    columns = [batch[name].to_pylist() for name in STRATUM_COLUMNS[source.reader]]
-    return [stratum_of([_first(part) for part in parts]) for parts in zip(*columns, strict=True)]
+    parts_of_each = zip(*(columns[name] for name in STRATUM_COLUMNS[source.reader]), strict=True)
+    return [stratum_of([_first(part) for part in parts]) for parts in parts_of_each]
 
 
-def _first(part: str | list[str] | None) -> str | None:
-    return next(iter(part), None) if isinstance(part, list) else part
+def _first(part: str | Sequence[str] | None) -> str | None:
+    return part if isinstance(part, str | None) else next(iter(part), None)

@@ -19,7 +19,6 @@ from tasks.foundation.settings import PersonasSection
 from tasks.foundation.stage import Stored, TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate, PersonaPoolRow
-from tasks.personas.candidates import STRATUM_COLUMNS, strata_of
 from tasks.personas.dedupe import Deduplicated, deduplicate
 from tasks.personas.gather import Gathered
 from tasks.personas.stratify import draw
@@ -71,13 +70,12 @@ def make_pool(
 def load(here: Gathered, stored: Stored, encoder: Encoder) -> Candidates:
     """The candidates of a source, their descriptions embedded batch by batch."""
     candidates = Candidates(np.empty((here.stop - here.start, DIMENSIONS), np.float32))
-    columns = ["persona_id", "description", *STRATUM_COLUMNS[here.source.reader]]
-    for batch in _slice(stored.batches(columns), here.start, here.stop):
+    for batch in _slice(stored.batches(["persona_id", "description", "stratum"]), here.start, here.stop):
         texts = batch["description"].to_pylist()
         before = len(candidates.ids)
         candidates.vectors[before : before + len(texts)] = encoder.encode(texts)
         candidates.ids += batch["persona_id"].to_pylist()
-        candidates.strata += strata_of(batch, here.source)
+        candidates.strata += batch["stratum"].to_pylist()
         candidates.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
     return candidates
 

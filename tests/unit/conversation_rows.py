@@ -32,6 +32,7 @@ def persona(number: int, pool: str = "nemotron_usa") -> PersonaCandidate:
             "language": "en",
             "description": f"{PERSONA} ({pool} {number})",
             "token_count": 12,
+            "stratum": "unknown × unknown",
             "licence": "Apache-2.0",
             "raw": "{}",
         }

@@ -47,6 +47,7 @@ class PersonaCandidate(Row):
     speaking_style: str | None = Field(description="null: absent in source")
     hobbies: list[str] = Field(description="hobbies as the source lists them; may be empty")
     token_count: Int32 = Field(description="word pieces of the description in the pool's encoder, untruncated")
+    stratum: str = Field(description="what its pool is sampled by, parts joined by ' × '; 'unknown' for an absent part")
     licence: str = Field(description="licence of the source")
     raw: Json = Field(description="the source row")
 
