@@ -84,6 +84,8 @@ shares as (
         found,
         source_personas,
         drawn,
+        sum(source_personas) over (partition by pool, attribute) as n_source,
+        sum(drawn) over (partition by pool, attribute) as n_drawn,
         round(100.0 * source_personas / sum(source_personas) over (partition by pool, attribute), 1) as source_percent,
         round(100.0 * drawn / nullif(sum(drawn) over (partition by pool, attribute), 0), 1) as drawn_percent,
     from counted

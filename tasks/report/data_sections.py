@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
-from tasks.report import charts
+from tasks.report import charts, numbers
 from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
 from tasks.report.questions import Answer, Record
 
@@ -19,7 +19,6 @@ ENDINGS = {
     "manual": charts.SERIES[4],
     "rejected": charts.BAD,
 }
-THERE_AND_DRAWN = {"source_percent": "source", "drawn_percent": "drawn"}
 ATTRIBUTES = {
     "age_bucket": "Age",
     "sex": "Sex",
@@ -27,6 +26,13 @@ ATTRIBUTES = {
     "first_topic": "First topic",
     "interaction_length": "Length of the interaction history",
 }
+BEGINNINGS = {
+    "emotion": "Emotions",
+    "first_topic": "First topics",
+    "latent": "Latent intents",
+    "explicit": "Explicit intents",
+}
+FEW_STRATA = 40
 
 
 def data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterator[Section]:
@@ -83,15 +89,27 @@ def pools(ask: Ask, build: str) -> Section:
         ask(name) for name in ("persona_attributes", "persona_strata", "persona_lengths", "persona_token_bins")
     )
     by_pool = [(pool, list(_attribute_charts(attributes, pool))) for pool in attributes.values("pool")]
+    seeds = ask("chat_seed_labels")
     return section(
         "personas",
         "Persona pools",
         "Who the source holds and who was drawn. A pool is drawn by stratum, after near-duplicates were dropped: "
-        "shares should be alike, but for the rounding of a small pool.",
+        "shares should be alike, but for the rounding of a small pool. How the chats of these personas begin is the "
+        "seeder's choice.",
         [
             *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
             ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.")]),
-            ("Strata", [filled(strata, "Quota of each stratum, and personas drawn from it.")]),
+            (
+                "Strata",
+                [
+                    filled(
+                        strata,
+                        "Personas of each stratum: in the source, available after near-duplicates were dropped, "
+                        "wanted (quota) and drawn.",
+                        folded=len(strata) > FEW_STRATA,
+                    )
+                ],
+            ),
             (
                 "Length",
                 [
@@ -104,6 +122,13 @@ def pools(ask: Ask, build: str) -> Section:
                     filled(lengths, "Length in word pieces of the encoder, which reads the first 256."),
                 ],
             ),
+            (
+                "Chat seeds",
+                [
+                    *(_by_pool(seeds, label, title) for label, title in BEGINNINGS.items()),
+                    filled(seeds, "Chat seeds by what they begin with.", folded=True),
+                ],
+            ),
         ],
         Note("No persona pool has been drawn.", "missing", f"colloquy run --build {build} --only personas"),
     )
@@ -112,8 +137,27 @@ def pools(ask: Ask, build: str) -> Section:
 def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
     for attribute, title in ATTRIBUTES.items():
         records = attributes.where(pool=pool, attribute=attribute).records
+        if not records:
+            continue
         ordered = sorted(records, key=lambda one: one["found"]) if attribute == "age_bucket" else records
-        yield charts.bars(f"{title}, pool {pool}.", ordered, "found", THERE_AND_DRAWN, "% of those who have one")
+        series = {
+            "source_percent": f"source (n = {numbers.count(records[0]['n_source'])})",
+            "drawn_percent": f"drawn (n = {numbers.count(records[0]['n_drawn'])})",
+        }
+        yield charts.bars(f"{title}, pool {pool}.", ordered, "found", series, "% of those who have one")
+
+
+def _by_pool(seeds: Answer, label: str, title: str) -> Block | None:
+    """The shares of a label's values among the seeds of each pool, most frequent first."""
+    records = seeds.where(label=label).records
+    n = {record["pool"]: record["n"] for record in records}
+    found: dict[str, Record] = {}
+    for record in records:
+        row = found.setdefault(record["found"], {"found": record["found"], **dict.fromkeys(n, 0.0)})
+        row[record["pool"]] = record["percent"]
+    ordered = sorted(found.values(), key=lambda row: -sum(row[pool] for pool in n))
+    series = {pool: f"{pool} (n = {numbers.count(n[pool])})" for pool in n}
+    return charts.bars(f"{title} of the chat seeds, by pool.", ordered, "found", series, "% of the pool's seeds")
 
 
 def labels(ask: Ask, build: str) -> Section:
