@@ -157,7 +157,8 @@ def _by_pool(seeds: Answer, label: str, title: str) -> Block | None:
         row[record["pool"]] = record["percent"]
     ordered = sorted(found.values(), key=lambda row: -sum(row[pool] for pool in n))
     series = {pool: f"{pool} (n = {numbers.count(n[pool])})" for pool in n}
-    return charts.bars(f"{title} of the chat seeds, by pool.", ordered, "found", series, "% of the pool's seeds")
+    of_whom = "by pool" if len(n) > 1 else f"pool {''.join(series.values())}"
+    return charts.bars(f"{title} of the chat seeds, {of_whom}.", ordered, "found", series, "% of the pool's seeds")
 
 
 def labels(ask: Ask, build: str) -> Section:
