@@ -17,6 +17,8 @@ EDUCATION = ("education", "education_level", "highest_degree", "degree")
 DEGREE = ("highest_degree", "degree", "level", "education_level", "graduate_degree", "undergraduate_degree")
 SEX = ("gender", "sex", "gender_identity")
 AGE = ("age", "age_years")
+OF_THE_PERSONA = ("demographic", "basic", "personal_info", "personal_details", "profile", "identity")
+"""In the names of objects that hold the persona's own facts; a pet has an age too."""
 MARRIAGE = ("marital_status", "relationship_status")
 LOCATION = ("location", "current_location", "residence", "current_residence", "home")
 DEPTH = 2
@@ -52,6 +54,16 @@ def hobbies_of(persona: Mapping[str, Any]) -> tuple[str, ...]:
     found = find(persona, HOBBIES)
     items = found if isinstance(found, list) else [found]
     return tuple(text for item in items if (text := words(item)))
+
+
+def age_of(persona: Mapping[str, Any]) -> Any:
+    """The persona's own age as it is told, at the top or among its facts; None when it is not."""
+    facts = [
+        inner
+        for key, inner in persona.items()
+        if isinstance(inner, Mapping) and any(part in key.lower() for part in OF_THE_PERSONA)
+    ]
+    return next((age for scope in (persona, *facts) if (age := _top(scope, AGE)) is not None), None)
 
 
 def place_of(persona: Mapping[str, Any], part: str) -> str | None:

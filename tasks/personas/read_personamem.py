@@ -21,10 +21,10 @@ from tasks.personas.buckets import tercile_names
 from tasks.personas.literals import parse_literal, parse_object
 from tasks.personas.occupations import occupation_group
 from tasks.personas.persona_keys import (
-    AGE,
     MARRIAGE,
     RACE,
     SEX,
+    age_of,
     degree_of,
     find,
     hobbies_of,
@@ -84,7 +84,7 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
         description=description,
         raw=canonical_json(value),
         name=text_of(persona.get("name")),
-        age=age_told(find(persona, AGE)),
+        age=age_told(age_of(persona)),
         sex=text_of(find(persona, SEX)),
         occupation=occupation,
         occupation_group=occupation_group(occupation),

@@ -19,6 +19,12 @@ _SAID = {
     "associates": "associate degree",
     "graduate": "graduate degree",
 }
+_KEYS = {
+    "race_ethnicity": "race or ethnicity",
+    "hobbies_interests": "hobbies and interests",
+    "speaking_style_with_chatbot": "speaking style",
+    "speaking_style_to_chatbot": "speaking style",
+}
 _ABBREVIATION = re.compile(r"\b\w\.\w\.$")
 FIRST_PREFERENCE_KEY = "stereotypical_preferences"
 """PersonaMem: this key and every later one hold preferences, which stay out of the description."""
@@ -76,12 +82,20 @@ def verbalise_object(persona: Mapping[str, Any]) -> str:
         if key in PREFERENCE_KEYS:
             continue
         text = words(value)
-        parts.append(_capital(text) if key == "short_persona" else f"{_label(key)}: {text}" if text else None)
+        parts.append(
+            _capital(text) if key == "short_persona" else f"{_capital(_spaced(key))}: {text}" if text else None
+        )
     return paragraph(parts)
 
 
 def words(value: Any) -> str:
-    """Any JSON value as words: lists with commas, objects as "key: value" with semicolons; empty for nothing."""
+    """Any JSON value as words: lists with commas, objects as "key: value" with semicolons; empty for nothing.
+
+    What is within an object's object stands in brackets, so that a spouse's age is not taken for the persona's.
+
+    >>> words({"title": "pilot", "spouse": {"name": "Jo", "age": 36}})
+    'title: pilot; spouse (name: Jo; age: 36)'
+    """
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
@@ -89,8 +103,12 @@ def words(value: Any) -> str:
     if isinstance(value, Mapping):
         if len(value) == 1 and "persona" in value:
             return words(value["persona"])
-        pairs = [(one_line(key.replace("_", " ")), words(inner)) for key, inner in value.items()]
-        return "; ".join(f"{key}: {text}" for key, text in pairs if text)
+        pairs = [(key, inner, words(inner)) for key, inner in value.items()]
+        return "; ".join(
+            f"{_spaced(key)} ({text})" if isinstance(inner, Mapping) else f"{_spaced(key)}: {text}"
+            for key, inner, text in pairs
+            if text
+        )
     if isinstance(value, Sequence) and not isinstance(value, str):
         texts = [f"({text})" if isinstance(inner, Mapping) else text for inner in value if (text := words(inner))]
         return ", ".join(texts)
@@ -111,8 +129,8 @@ def _work(occupation: str) -> str:
     return said(occupation) if occupation == "not_in_workforce" else f"occupation: {said(occupation)}"
 
 
-def _label(key: str) -> str:
-    return _capital(one_line(key.replace("_", " ")))
+def _spaced(key: str) -> str:
+    return _KEYS.get(key) or one_line(key.replace("_", " "))
 
 
 def _capital(text: str) -> str:

@@ -192,7 +192,7 @@ def test_a_personamem_persona_is_verbalised_without_its_preferences(tmp_path: Pa
     assert persona.description == (
         "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race: White. Work: title: Ferry pilot; "
         "years: 20. Degree: Master mariner. Location: city: Bergen; country: Norway. Personality: traits: calm; "
-        "hobbies interests: choir, knots. Speaking style: tone: dry; pacing: slow."
+        "hobbies and interests: choir, knots. Speaking style: tone: dry; pacing: slow."
     )
     assert (persona.name, persona.age, persona.sex, persona.race_ethnicity) == ("Ole Berg", 52, "Male", "White")
     assert (persona.occupation, persona.education_level) == ("Ferry pilot", "Master mariner")
@@ -224,6 +224,24 @@ def test_each_spelling_of_the_occupation_is_found_and_a_spouses_is_not(tmp_path:
     persona = {"spouse": {"occupation": "Pilot"}, key: value}
     found = only(personamem(tmp_path, personamem_row(expanded_persona=persona)))
     assert (found.occupation, found.occupation_group) == ("Baker", "production")
+
+
+def test_what_is_said_of_others_is_told_apart(tmp_path: Path) -> None:
+    family = {"marital_status": "Married", "spouse": {"name": "Jo", "age": 36}, "children": [{"name": "Al", "age": 3}]}
+    persona = only(
+        personamem(tmp_path, personamem_row(expanded_persona={"name": "X", "race_ethnicity": "Igbo", "family": family}))
+    )
+    assert persona.description == (
+        "A ferry pilot. Name: X. Race or ethnicity: Igbo. Family: marital status: Married; spouse (name: Jo; age: 36); "
+        "children: (name: Al; age: 3). Pet: age: 4."
+    )
+    assert (persona.age, persona.marital_status) == (None, "Married")
+
+
+@pytest.mark.parametrize("where", ["demographics", "other_demographics", "basic_info"])
+def test_an_age_is_the_personas_own_at_the_top_or_among_its_demographics(tmp_path: Path, where: str) -> None:
+    expanded = {"pet": {"age": 4}, where: {"age": 52}}
+    assert only(personamem(tmp_path, personamem_row(expanded_persona=expanded))).age == 52
 
 
 @pytest.mark.parametrize("short", ["A pilot", "{'persona': 'A pilot'}", {"persona": "A pilot"}])
