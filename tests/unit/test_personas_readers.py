@@ -228,9 +228,8 @@ def test_each_spelling_of_the_occupation_is_found_and_a_spouses_is_not(tmp_path:
 
 def test_what_is_said_of_others_is_told_apart(tmp_path: Path) -> None:
     family = {"marital_status": "Married", "spouse": {"name": "Jo", "age": 36}, "children": [{"name": "Al", "age": 3}]}
-    persona = only(
-        personamem(tmp_path, personamem_row(expanded_persona={"name": "X", "race_ethnicity": "Igbo", "family": family}))
-    )
+    expanded = {"name": "X", "race_ethnicity": "Igbo", "family": family, "pet": {"age": 4}}
+    persona = only(personamem(tmp_path, personamem_row(expanded_persona=expanded)))
     assert persona.description == (
         "A ferry pilot. Name: X. Race or ethnicity: Igbo. Family: marital status: Married; spouse (name: Jo; age: 36); "
         "children: (name: Al; age: 3). Pet: age: 4."
