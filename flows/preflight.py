@@ -46,6 +46,8 @@ def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:
     for standing in todo:
         stage = chain.stage(standing.stage)
         check_mode(stage, workspace)
+        if settings.llm.replay_only:
+            continue
         problems = [check_ready(workspace.models[alias]) for alias in stage.aliases(settings)]
         for problem in filter(None, problems):
             missing.setdefault(problem, []).append(stage.name)

@@ -11,7 +11,6 @@ from rich.table import Table
 from flows.planning import RunPlan
 from tasks.foundation.llm.budget import Allowed
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.llm.sending import Patience
 from tasks.foundation.planning import meter
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
 from tasks.foundation.planning.span import Span
@@ -131,10 +130,8 @@ def _low_and_high(llm: LlmSection) -> str:
     return (
         "low: every reply can be used at once and is short, and what a long prompt repeats is read from the provider's "
         "cache where that is cheaper; high: every reply has as many tokens as it may (max_tokens; when asked again, "
-        f"twice that) and is asked for again until llm.max_reasks = {llm.max_reasks} is used up, and every "
-        f"reply takes as many tries as llm.retry_attempts = {llm.retry_attempts} allows "
-        f"({Patience(llm.retry_attempts).most_calls} with refusals for lack of quota), in llm.salvage_rounds = "
-        f"{llm.salvage_rounds} again; a failed try costs nothing"
+        f"twice that) and is asked for again until llm.max_reasks = {llm.max_reasks} is used up. Tries that bring no "
+        "reply (refusals for lack of quota, time-outs) cost nothing and are not counted"
     )
 
 

@@ -309,14 +309,6 @@ async def test_a_call_that_is_always_refused_fails_in_the_end(cache: ReplyCache)
     assert outcome.record.attempts == 12
 
 
-async def test_a_plan_counts_as_many_calls_for_a_reply_as_it_may_take(cache: ReplyCache) -> None:
-    patience = Patience(3, 0.0)
-    troubles = [*[failure("server")] * 2, *[failure("rate_limited")] * 11]
-    outcome = await engine(cache, [*troubles, reply(GOOD)], patience=patience).ask(request())
-    assert outcome.answer is not None and outcome.record.attempts == patience.most_calls == 14
-    assert Patience(1).most_calls == 1
-
-
 async def test_a_model_that_stays_away_stops_the_run_instead_of_failing_every_row(cache: ReplyCache) -> None:
     one = engine(cache, ScriptedProvider(lambda call: failure("connection")), patience=Patience(50, 0.001, 0.01))
     with pytest.raises(ModelUnavailable, match="answered nothing"):

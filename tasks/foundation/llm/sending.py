@@ -55,13 +55,6 @@ class Patience:
     base_seconds: float = 0.5
     outage_seconds: float = 120.0
 
-    @property
-    def most_calls(self) -> int:
-        """Calls that one reply may take: all but one of both kinds of failure, then the reply or the last failure."""
-        if self.attempts == 1:
-            return 1
-        return (self.attempts - 1) + (REFUSALS_PER_ATTEMPT * self.attempts - 1) + 1
-
 
 class Sender:
     """Sends calls for one engine. `given` replaces real providers, by alias or provider kind. Calls that travel in

@@ -15,7 +15,6 @@ from typing import Any
 
 from tasks.foundation.llm.pricing import Pricing, pricing_of
 from tasks.foundation.llm.request import ModelSpec, Usage
-from tasks.foundation.llm.sending import Patience
 from tasks.foundation.planning.estimate import Ask
 from tasks.foundation.planning.span import Span
 from tasks.foundation.settings import LlmSection
@@ -84,12 +83,11 @@ def _planned(ask: Ask, llm: LlmSection, spec: ModelSpec, pricing: Pricing) -> Pl
     prompt, repeats = math.floor(ask.prompt.tokens.low + ask.reply.schema.low), ask.prompt.repeated >= CACHED_FROM
     least = Usage(prompt, prompt if repeats else 0, math.floor(ask.reply.least))
     most = list(_longest_replies(ask, llm.max_reasks, spec))
-    tries = (len(most) + llm.salvage_rounds) * Patience(llm.retry_attempts).most_calls
     return PlannedCalls(
         ask.alias,
         ask.purpose,
         requests=ask.requests,
-        calls=Span(ask.requests.low, ask.requests.high * tries),
+        calls=Span(ask.requests.low, ask.requests.high * len(most)),
         prompt_tokens=Span(
             ask.requests.low * (least.prompt_tokens or 0),
             ask.requests.high * sum(usage.prompt_tokens or 0 for usage in most),
