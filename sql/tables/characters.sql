@@ -4,6 +4,7 @@ select
     character_id,
     language,
     persona_id,
+    inspired_by,
     name,
     gender,
     age,

@@ -135,6 +135,20 @@ class PersonaSource(Source):
         return self.pool
 
 
+class InspirationSource(Section):
+    """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
+
+    path: str
+    language: Literal["en", "zh"]
+    one_text_per: Literal["line", "paragraph"] = "line"
+    licence: str = "unknown"
+
+    @property
+    def file(self) -> Path:
+        """The file, absolute."""
+        return ROOT / self.path
+
+
 class SceneSource(Source):
     corpus: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
     reader: Literal["soda", "lccc", "jsonl"]
@@ -215,6 +229,7 @@ class PersonasSection(BatchableSection):
     temperature: Temperature
     max_tokens: Positive
     characters: PerLanguage
+    inspirations: list[InspirationSource]
 
 
 class ScenesSection(BatchableSection):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -17,6 +17,7 @@ from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import BigFive
 from tasks.foundation.tables.types import Int32, Language, Row
 from tasks.foundation.taxonomies import taxonomy
+from tasks.personas.inspirations import Inspiration
 
 TAXONOMIES = ("attributes", "age_band")
 BAND_WEIGHTS = {
@@ -44,8 +45,9 @@ class CharacterBrief(Row):
 
     character_id: str = Field(description="content id over language and all that follows")
     language: Language = Field(description="language the character is described in")
-    persona_id: str = Field(description="the inspiring persona")
-    inspiration: str = Field(description="beginning of its description, without name, age, sex and origin")
+    persona_id: str | None = Field(description="the inspiring persona; null: inspired by another text")
+    inspired_by: str = Field(description="where the inspiring text is from: a pool, or a file and its line")
+    inspiration: str = Field(description="its beginning; of a persona without name, age, sex and origin")
     gender: Literal["M", "F"] = Field(description="gender")
     age: Int32 = Field(description="age in years, within the band")
     age_band: str = Field(description="a band of configs/taxonomies/age_band.yaml")
@@ -58,25 +60,24 @@ class CharacterBrief(Row):
 
 BRIEFS = Table("character_briefs", CharacterBrief, ("character_id",), "one row per character to design")
 
-Inspiration = tuple[str, str]
-"""Persona id and description."""
-
 
 def draw_briefs(
-    language: Language, count: int, pools: Mapping[str, Sequence[Inspiration]], seed: int
+    language: Language, count: int, inspirations: Sequence[Sequence[Inspiration]], seed: int
 ) -> list[CharacterBrief]:
-    """`count` briefs; `pools` holds each pool's personas in rank order. None without any persona."""
-    pools = {name: pools[name] for name in sorted(pools) if pools[name]}
-    if not pools:
+    """`count` briefs, inspired by the pools (in rank order) and files by turns. None without any inspiration."""
+    if not inspirations:
         return []
-    return [draw_brief(language, number, inspiring(language, number, pools), seed) for number in range(count)]
+    return [draw_brief(language, number, inspiring(language, number, inspirations), seed) for number in range(count)]
 
 
-def inspiring(language: Language, number: int, pools: Mapping[str, Sequence[Inspiration]]) -> Inspiration:
-    """The persona that inspires a character: pools by turns, English from even ranks, Chinese from odd ones."""
+def inspiring(language: Language, number: int, inspirations: Sequence[Sequence[Inspiration]]) -> Inspiration:
+    """The text that inspires a character. Of a pool, which both languages use, English takes the even ranks and
+    Chinese the odd ones."""
     offset = 0 if language == "en" else 1
-    pool = pools[list(pools)[(number + offset) % len(pools)]]
-    return pool[(2 * (number // len(pools)) + offset) % len(pool)]
+    turn, place = number // len(inspirations), (number + offset) % len(inspirations)
+    texts = inspirations[place]
+    is_pool = texts[0].persona_id is not None
+    return texts[(2 * turn + offset if is_pool else turn) % len(texts)]
 
 
 def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: int) -> CharacterBrief:
@@ -84,10 +85,12 @@ def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: 
     rng = random.Random(seed_of(seed, "character", language, number))
     bands = taxonomy("age_band").labels
     band = rng.choices(bands, weights=[BAND_WEIGHTS.get(band.name, 1) for band in bands])[0]
-    persona_id, text = inspiration
+    is_persona = inspiration.persona_id is not None
+    text = without_identity(inspiration.text) if is_persona else inspiration.text
     drawn = {
-        "persona_id": persona_id,
-        "inspiration": beginning(without_identity(text), INSPIRATION_CHARACTERS),
+        "persona_id": inspiration.persona_id,
+        "inspired_by": inspiration.where,
+        "inspiration": beginning(text, INSPIRATION_CHARACTERS),
         "gender": rng.choice(("M", "F")),
         "age": rng.randint(band.low or 0, band.high or band.low or 0),
         "age_band": band.name,

@@ -59,6 +59,7 @@ def _brief(language: str, *, most: bool) -> CharacterBrief:
             "character_id": "character",
             "language": language,
             "persona_id": "persona",
+            "inspired_by": "pool",
             "inspiration": filler(INSPIRATION_CHARACTERS if most else SHORT_PHRASE["en"], "en"),
             "gender": "F" if most else "M",
             "age": 95 if most else 6,

@@ -1,8 +1,8 @@
 """The personas stage.
 
-Reads the persona sources of the settings. Writes persona_candidates, persona_pool, duplicates (no model is
-asked for these) and characters: one request to the designer each, from a brief of drawn attributes and an
-inspiring persona (DEMO section 3.2).
+Reads the persona sources and the inspiring texts of the settings. Writes persona_candidates, persona_pool,
+duplicates (no model is asked for these) and characters: one request to the designer each, from a brief of drawn
+attributes and an inspiring text (DEMO section 3.2).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.types import Language
 from tasks.personas.attributes import BRIEFS, TAXONOMIES, CharacterBrief, draw_briefs
 from tasks.personas.gather import Gathered, Writers, gather
+from tasks.personas.inspirations import of_files, of_pools, texts_of
 from tasks.personas.occupations import OCCUPATIONS, coverage
 from tasks.personas.pieces import PieceCounter
 from tasks.personas.pooling import Pool, make_pool
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def check(context: StageContext) -> None:
-    """Pools named once, mappings of our columns, source files that are there."""
+    """Pools named once, mappings of our columns, files that are there, and a text for every language of characters."""
     section = context.settings.personas
     pools = Counter(source.pool for source in section.sources)
     if twice := [pool for pool, count in pools.items() if count > 1]:
@@ -46,6 +47,16 @@ def check(context: StageContext) -> None:
         if source.file is not None:
             find_files(source.file, source.split)
         context.pinned(source)
+    for texts in section.inspirations:
+        next(texts_of(texts))
+    for language in LANGUAGES:
+        inspires = section.sources or [texts for texts in section.inspirations if texts.language == language]
+        if section.characters.of(language) and not inspires:
+            raise ConfigError(
+                f"personas.characters asks for {section.characters.of(language)} characters in {language}, but there "
+                "is nothing that could inspire one: expected a pool in personas.sources, or a text file of this "
+                "language in personas.inspirations"
+            )
 
 
 def prepare(context: StageContext) -> Prepared:
@@ -103,13 +114,14 @@ def as_character(brief: CharacterBrief, sketch: CharacterSketch) -> Character:
 
 
 def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
-    inspirations = {pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn}
-    counts = settings.personas.characters
-    return [
-        brief
-        for language in LANGUAGES
-        for brief in draw_briefs(language, counts.of(language), inspirations, settings.run.seed)
-    ]
+    section, seed = settings.personas, settings.run.seed
+    personas = of_pools({pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn})
+    briefs: list[CharacterBrief] = []
+    for language in LANGUAGES:
+        count = section.characters.of(language)
+        texts = of_files(section.inspirations, language, count, seed) if count else []
+        briefs += draw_briefs(language, count, [*personas, *texts], seed)
+    return briefs
 
 
 def _tell_read(here: Gathered) -> None:
@@ -154,5 +166,5 @@ STAGE = Stage(
     roles=lambda settings: {"designer": [settings.personas.designer]},
     check=check,
     sources=lambda settings: settings.personas.sources,
-    files=lambda settings: [OCCUPATIONS],
+    files=lambda settings: [OCCUPATIONS, *(texts.file for texts in settings.personas.inspirations)],
 )

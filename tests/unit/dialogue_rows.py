@@ -34,6 +34,7 @@ def character(number: int, language: str = "en", **changes: Any) -> Character:
         "character_id": f"character_{language}_{number}",
         "language": language,
         "persona_id": None,
+        "inspired_by": "notes.txt:1",
         "name": f"Ada {number}" if language == "en" else f"王芳{number}",
         "gender": "F",
         "age": 34,

@@ -16,6 +16,7 @@ from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
 from tasks.foundation.taxonomies import taxonomy
 from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, without_identity
+from tasks.personas.inspirations import of_pools
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of
@@ -111,7 +112,7 @@ def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[Fake
     assert len(set(prepared.items)) == len(prepared.items)
 
 
-POOLS = {"a": [(f"a{i}", f"Persona a{i}.") for i in range(5)], "b": [(f"b{i}", f"Persona b{i}.") for i in range(5)]}
+POOLS = of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for i in range(5)] for pool in "ab"})
 
 
 @given(st.integers(0, 2**40), st.integers(1, 30))
@@ -149,7 +150,7 @@ def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
 
 
 def test_without_a_persona_no_character_is_drawn() -> None:
-    assert draw_briefs("en", 4, {"a": []}, 1) == []
+    assert draw_briefs("en", 4, of_pools({"a": []}), 1) == []
 
 
 def test_the_band_weights_are_of_bands_that_exist() -> None:
