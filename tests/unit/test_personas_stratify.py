@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +45,41 @@ def test_each_quota_is_within_one_of_its_proportional_share(sizes: dict[str, int
     whole = sum(sizes.values())
     total = min(total, whole)
     assert all(abs(quotas(sizes, total)[name] - total * size / whole) < 1 for name, size in sizes.items())
+
+
+@given(SIZES, st.integers(0, 800))
+def test_a_larger_stratum_never_gets_fewer_and_of_equal_ones_the_first_by_name_gets_more(
+    sizes: dict[str, int], total: int
+) -> None:
+    ordered = sorted(sizes, key=lambda name: (-sizes[name], name))
+    given_out = quotas(sizes, total)
+    assert all(given_out[more] >= given_out[less] for more, less in pairwise(ordered))
+
+
+@given(SIZES, st.integers(0, 800), st.randoms())
+def test_quotas_do_not_depend_on_the_order_of_the_strata(sizes: dict[str, int], total: int, random: Random) -> None:
+    shuffled = sorted(sizes, key=lambda name: random.random())
+    assert quotas({name: sizes[name] for name in shuffled}, total) == quotas(sizes, total)
+
+
+def test_a_stratum_too_small_for_its_share_of_a_whole_place_may_get_none() -> None:
+    # 10 of 1,002: 9.98, 0.01, 0.01 → 9 + 0 + 0, and the tenth place goes to the largest remainder.
+    assert quotas({"many": 1000, "few": 1, "one": 1}, 10) == {"many": 10, "few": 0, "one": 0}
+
+
+@given(st.lists(st.sampled_from("abcde"), max_size=60), st.integers(0, 80), st.integers(0, 5))
+def test_a_draw_has_the_exact_total_and_of_each_stratum_its_quota(strata: list[str], total: int, seed: int) -> None:
+    drawn, quota = draw([f"persona_{i}" for i in range(len(strata))], strata, total, seed)
+    assert len(drawn) == len(set(drawn)) == min(total, len(strata)) == sum(quota.values())
+    assert set(quota) == set(strata)
+    assert Counter(strata[i] for i in drawn) == Counter({name: count for name, count in quota.items() if count})
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40))
+def test_a_pool_smaller_than_wanted_is_drawn_whole(strata: list[str]) -> None:
+    ids = [f"persona_{i}" for i in range(len(strata))]
+    drawn, quota = draw(ids, strata, len(strata) + 7, seed=1)
+    assert sorted(drawn) == list(range(len(ids))) and quota == Counter(strata)
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=50), st.integers(1, 60), st.randoms())
