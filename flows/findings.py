@@ -18,10 +18,12 @@ from packaging.requirements import Requirement
 from flows import environment
 from flows.needs import roles_by_alias
 from tasks.foundation import weights
+from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ColloquyError
 from tasks.foundation.llm.models import check_ready, load_models
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import ROOT, Settings, load_settings
+from tasks.foundation.similarity import LANGUAGES, similarity_of
 from tasks.foundation.store.layout import Layout
 
 LITTLE_SPACE_BYTES = 2 * 1024**3
@@ -111,10 +113,20 @@ def _models(settings: Settings) -> Iterator[Finding]:
         problem = check_ready(spec) or _silent_local_server(spec)
         does = ", ".join(roles)
         yield Finding("model", f"{problem} ({does})", 5) if problem else Finding("model", f"{_ready(spec)} ({does})")
-    if problem := weights.missing(settings.encoder.name):
-        yield Finding("encoder", problem, 5)
-    else:
-        yield Finding("encoder", f"{settings.encoder.name} is here")
+    yield from _encoders(settings)
+
+
+def _encoders(settings: Settings) -> Iterator[Finding]:
+    """English cannot do without its encoder; Chinese can."""
+    for language, name in LANGUAGES.items():
+        try:
+            found = similarity_of(language, settings)
+            if isinstance(found, Encoder):
+                yield Finding("encoder", f"{name}: {found.name} is here, {found.place}")
+            else:
+                yield Finding("encoder", f"{name}: {found.told}")
+        except ColloquyError as error:
+            yield Finding("encoder", str(error), error.exit_code)
 
 
 def _ready(spec: ModelSpec) -> str:

@@ -20,7 +20,8 @@ def roles_by_alias(settings: Settings) -> dict[str, list[str]]:
 
 
 def weights_needed(settings: Settings, models: Models) -> list[str]:
-    """Names of the weights that the settings' models and encoder are made of, once each."""
+    """Names of the weights that a run cannot do without: of the settings' models and of the English encoder."""
     used = [models[alias] for alias in roles_by_alias(settings)]
     names: Sequence[str] = [spec.name for spec in used if spec.provider == "embedded"]
-    return list(dict.fromkeys([*names, settings.encoder.name]))
+    encoders = [] if settings.encoder.folder(settings.encoder.en) else [settings.encoder.en]
+    return list(dict.fromkeys([*names, *encoders]))

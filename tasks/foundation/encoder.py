@@ -1,8 +1,9 @@
-"""The sentence encoder (all-MiniLM-L6-v2): texts to unit vectors, and how many word pieces a text has.
+"""A sentence encoder: texts to unit vectors, and how many word pieces a text has.
 
-Weights are read from the models folder and never from the network. Vectors are kept by text hash, so a
-text is encoded once however often the pipeline is run. A text's vector can differ in its last digits with
-the batch it was encoded in (up to about 1e-6); `encode_alone` gives the one that depends on the text only.
+Weights are read from a folder and never from the network. Vectors are kept by text hash, so a text is encoded
+once however often the pipeline is run. A text's vector can differ in its last digits with the batch it was encoded
+in (up to about 1e-6), and under `bfloat16` by more; `encode_alone` gives the one that depends on the text only, in
+float32 always.
 
 torch and sentence-transformers take seconds to import and are imported only when a text must be encoded.
 """
@@ -11,96 +12,147 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.foundation.encoding import files
+from tasks.foundation.encoding.network import PIECES_AT_ONCE, Network, Precision
+from tasks.foundation.encoding.tokens import Tokens
+from tasks.foundation.encoding.vector_store import VectorStore
+from tasks.foundation.encoding.windows import LongTexts, joined, parts_read
 from tasks.foundation.ids import digest
 from tasks.foundation.weights import path_of
 
-if TYPE_CHECKING:
-    import tokenizers
-    from sentence_transformers import SentenceTransformer
-
 DIMENSIONS = 384
-MAX_PIECES = 256
-"""Word pieces the encoder reads, [CLS] and [SEP] among them; what comes after is not seen."""
-SPECIAL_PIECES = 2
-CHUNK = 512
+"""Of the vectors of MiniLM, the English encoder."""
+SORTED_AT_ONCE, CHARACTERS_AT_ONCE = 16_384, 64 * 2**20
+"""Texts that are read into word pieces and sorted together: so many, or fewer where they are very long."""
+KEPT_AT_ONCE = 512
 """Texts encoded between two commits of the cache."""
-WEIGHT_FILES = ("model.safetensors", "tokenizer.json", "config.json")
+ONE_ROW = 1
+"""A budget of word pieces that puts every row into a batch of its own."""
+SLACK: dict[Precision, float] = {"float32": 1e-4, "bfloat16": 0.01}
+"""How far the cosine of two stored vectors may be from that of the texts encoded alone: much more than was ever seen
+(docs/benchmarks.md)."""
 
 Progress = Callable[[int, int], None]
 """Called with texts done and texts in all."""
 
 
-class Encoder:
-    """Texts → unit vectors, on CPU, with a fixed batch size.
+@dataclass
+class _Loaded:
+    """What encoders over the same weights share."""
 
-    `cache` is a folder that holds one SQLite file for each set of weights; None keeps nothing.
-    Raises ModelUnavailable on first use when the weights are not there.
+    folder: Path
+    threads: int
+
+    @cached_property
+    def identity(self) -> str:
+        return files.identity(self.folder)
+
+    @cached_property
+    def pieces_read(self) -> int:
+        return files.pieces_read(self.folder)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return Tokens(self.folder)
+
+    @cached_property
+    def network(self) -> Network:
+        return Network(self.folder, self.pieces_read, self.threads, self.tokens.padding)
+
+
+@dataclass(eq=False)
+class Encoder:
+    """Texts → unit vectors, on CPU.
+
+    `cache` is a folder that holds one SQLite file for each set of weights and way of encoding; None keeps nothing.
+    `folder` holds the weights, unless they are those of the catalogue under `name`. Of a long text the beginning is
+    read, or windows (`long_texts`). Raises ModelUnavailable on first use when the weights are not there.
     """
 
-    def __init__(
-        self,
-        name: str,
-        cache: Path | None = None,
-        *,
-        batch_size: int = 32,
-        threads: int = 1,
-        folder: Path | None = None,
-    ) -> None:
-        self.name = name
-        self.batch_size = batch_size
-        self.threads = threads
-        self._cache = cache
-        self._folder = folder
-        self._alone: dict[str, np.ndarray] = {}
+    name: str
+    cache: Path | None = None
+    precision: Precision = "float32"
+    long_texts: LongTexts = "truncate"
+    threads: int = 1
+    folder: Path | None = None
+    _shared: dict[str, _Loaded] = field(default_factory=dict, repr=False)
+    _alone: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+
+    def reading(self, long_texts: LongTexts) -> Encoder:
+        """The encoder over the same weights, loaded once, that reads long texts in this way."""
+        if long_texts == self.long_texts:
+            return self
+        return type(self)(self.name, self.cache, self.precision, long_texts, self.threads, self.folder, self._shared)
 
     @property
-    def folder(self) -> Path:
+    def place(self) -> Path:
         """Where the weights lie; ModelUnavailable, saying how to get them, when they are not there."""
-        return self._folder or path_of(self.name)
+        return self.folder or path_of(self.name)
+
+    @cached_property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return files.dimensions(self.place)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash over weights, tokenizer and how many word pieces are read: what decides a vector."""
-        return digest(MAX_PIECES, *(_file_digest(self.folder / file) for file in WEIGHT_FILES))
+        """Hash over what decides a vector: weights, tokenizer, pieces read, precision, what is read of a long text."""
+        return digest(self._loaded.identity, self.precision, self.long_texts)
 
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """L2-normalised float32 [n, 384], row i for texts[i]; only texts not seen before are encoded."""
-        keys = [_text_key(text) for text in texts]
-        by_key = dict(zip(keys, texts, strict=True))
+    @property
+    def slack(self) -> float:
+        """How far the cosine of two vectors of `encode` may be from that of `encode_alone`."""
+        return SLACK[self.precision]
+
+    def encode(
+        self, texts: Sequence[str], progress: Progress | None = None, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """L2-normalised float32 [n, d], row i for texts[i]; only texts not seen before are encoded.
+
+        They are written to `out` (float32 [n, d], may be memory-mapped) where it is given: of a million texts,
+        nothing else is then held but their hashes.
+        """
+        found = np.empty((len(texts), self.dimensions), np.float32) if out is None else out
+        if found.shape != (len(texts), self.dimensions) or found.dtype != np.float32:
+            expected = f"float32 {(len(texts), self.dimensions)}"
+            raise ValueError(f"expected an array {expected} to encode into, found {found.dtype} {found.shape}")
+        first: dict[bytes, int] = {}
+        done = 0
         with self._vectors() as store:
-            vectors = store.read(list(by_key))
-            todo = [key for key in by_key if key not in vectors]
-            _report(progress, len(by_key) - len(todo), len(by_key))
-            for start in range(0, len(todo), CHUNK):
-                chunk = todo[start : start + CHUNK]
-                fresh = dict(zip(chunk, self._run([by_key[key] for key in chunk]), strict=True))
-                store.write(fresh)
-                vectors.update(fresh)
-                _report(progress, len(by_key) - len(todo) + start + len(chunk), len(by_key))
-        if not keys:
-            return np.zeros((0, DIMENSIONS), dtype=np.float32)
-        return np.stack([vectors[key] for key in keys])
+            for some in _spans(texts):
+                keys = [_text_key(texts[row]) for row in some]
+                new = {key: row for key, row in zip(keys, some, strict=True) if first.setdefault(key, row) == row}
+                for key, vector in store.read(list(new)):
+                    found[new.pop(key)] = vector
+                done = some.stop - len(new)
+                _report(progress, done, len(texts))
+                for rows in self._encode_rows(list(new.items()), texts, found, store):
+                    done += rows
+                    _report(progress, done, len(texts))
+                for row, key in zip(some, keys, strict=True):
+                    if first[key] != row:
+                        found[row] = found[first[key]]
+        return found
 
     def encode_alone(self, text: str) -> np.ndarray:
-        """Unit vector float64 [384] of a text encoded in a batch of its own."""
-        key = f"alone {_text_key(text)}"
+        """Unit vector float64 [d] of a text encoded in a batch of its own (of a long one, each window in its own)."""
+        key = _text_key(text, alone=True)
         if key not in self._alone:
             with self._vectors() as store:
-                found = store.read([key])
-                if not found:
-                    found = {key: self._run([text])[0]}
-                    store.write(found)
-            vector = found[key].astype(np.float64)
-            self._alone[key] = vector / np.linalg.norm(vector)
+                vector = next((vector for _, vector in store.read([key])), None)
+                if vector is None:
+                    made = self._alone_vector(text)
+                    store.write([key], made[None])
+                    vector = made
+            exact = vector.astype(np.float64)
+            self._alone[key] = exact / np.linalg.norm(exact)
         return self._alone[key]
 
     def stored(self, texts: Sequence[str], *, alone: bool = False) -> dict[int, np.ndarray]:
@@ -108,112 +160,80 @@ class Encoder:
 
         `alone` asks for those that were made in a batch of their own.
         """
-        keys = [f"alone {_text_key(text)}" if alone else _text_key(text) for text in texts]
+        positions: dict[bytes, list[int]] = {}
+        for position, text in enumerate(texts):
+            positions.setdefault(_text_key(text, alone=alone), []).append(position)
         with self._vectors() as store:
-            vectors = store.read(keys)
-        return {position: vectors[key] for position, key in enumerate(keys) if key in vectors}
+            return {position: vector for key, vector in store.read(list(positions)) for position in positions[key]}
 
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
         """Word pieces of each text, untruncated, without [CLS] and [SEP]."""
-        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
+        return self._loaded.tokens.count(texts)
 
-    def _run(self, texts: Sequence[str]) -> np.ndarray:
-        vectors: np.ndarray = self._model.encode(
-            list(texts),
-            batch_size=self.batch_size,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-            normalize_embeddings=True,
-        )
-        return vectors.astype(np.float32)
+    def _encode_rows(
+        self, new: list[tuple[bytes, int]], texts: Sequence[str], found: np.ndarray, store: VectorStore
+    ) -> Iterator[int]:
+        """Encodes and keeps the texts of some rows; after each commit, how many it were."""
+        for positions, vectors in self._fresh([texts[row] for _, row in new]):
+            found[[new[position][1] for position in positions]] = vectors
+            store.write([new[position][0] for position in positions], vectors)
+            yield len(positions)
 
-    @cached_property
-    def _model(self) -> SentenceTransformer:
-        folder = self.folder
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
+    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+        """Vectors of all texts, some hundred at once, with the positions of these; long texts come first."""
+        pieces = self._loaded.tokens.pieces(texts)
+        order = sorted(range(len(texts)), key=lambda position: -len(pieces[position]))
+        for start in range(0, len(order), KEPT_AT_ONCE):
+            positions = order[start : start + KEPT_AT_ONCE]
+            yield positions, self._run([pieces[position] for position in positions], self.precision, PIECES_AT_ONCE)
 
-        transformers_logging.disable_progress_bar()
-        torch.set_num_threads(self.threads)
-        # local_files_only and not HF_HUB_OFFLINE: the hub library reads that variable once for the whole process,
-        # which would shut the readers of hub datasets out as well.
-        model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        model.max_seq_length = MAX_PIECES
-        return model
-
-    @cached_property
-    def _tokenizer(self) -> tokenizers.Tokenizer:
-        import tokenizers
-
-        tokenizer = tokenizers.Tokenizer.from_file(str(self.folder / "tokenizer.json"))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
-
-    @contextlib.contextmanager
-    def _vectors(self) -> Iterator[_Vectors]:
-        if self._cache is None:
-            yield _Vectors(sqlite3.connect(":memory:"))
-            return
-        self._cache.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(_open(self._cache / f"vectors-{self.fingerprint[:16]}.sqlite")) as connection:
-            yield _Vectors(connection)
-
-
-class _Vectors:
-    """Vectors by text hash in one SQLite file; several processes may use it at once."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.execute("create table if not exists vectors (key text primary key, vector blob) without rowid")
-
-    def read(self, keys: Sequence[str]) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = {}
-        for start in range(0, len(keys), CHUNK):
-            chunk = keys[start : start + CHUNK]
-            marks = ",".join("?" * len(chunk))
-            query = f"select key, vector from vectors where key in ({marks})"
-            found.update((key, np.frombuffer(blob, np.float32)) for key, blob in self._connection.execute(query, chunk))
+    def _alone_vector(self, text: str) -> np.ndarray:
+        """float32 [d]."""
+        found: np.ndarray = self._run(self._loaded.tokens.pieces([text]), "float32", ONE_ROW)[0]
         return found
 
-    def write(self, vectors: dict[str, np.ndarray]) -> None:
-        rows = [(key, vector.tobytes()) for key, vector in vectors.items()]
-        with self._connection:
-            self._connection.executemany("insert or ignore into vectors values (?, ?)", rows)
+    def _run(self, texts: Sequence[np.ndarray], precision: Precision, budget: int) -> np.ndarray:
+        """Unit vectors of texts that are given as word pieces."""
+        loaded = self._loaded
+        room = loaded.pieces_read - loaded.tokens.special
+        parts = [
+            (owner, pieces[part.start : part.stop])
+            for owner, pieces in enumerate(texts)
+            for part in parts_read(len(pieces), room, self.long_texts)
+        ]
+        vectors = loaded.network.vectors([loaded.tokens.framed(part) for _, part in parts], precision, budget)
+        return joined(vectors, [len(part) for _, part in parts], [owner for owner, _ in parts], len(texts))
+
+    @property
+    def _loaded(self) -> _Loaded:
+        if "loaded" not in self._shared:
+            self._shared["loaded"] = _Loaded(self.place, self.threads)
+        return self._shared["loaded"]
+
+    @contextlib.contextmanager
+    def _vectors(self) -> Iterator[VectorStore]:
+        path = None if self.cache is None else self.cache / f"vectors-{self.fingerprint[:16]}.sqlite"
+        with contextlib.closing(VectorStore(path)) as store:
+            yield store
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    """The vector cache; a damaged file is put aside, since everything in it can be made again."""
-    try:
-        return _connect(path)
-    except sqlite3.OperationalError:
-        raise
-    except sqlite3.DatabaseError:
-        path.replace(path.with_suffix(".damaged"))
-        return _connect(path)
+def _spans(texts: Sequence[str]) -> Iterator[range]:
+    """All rows in ranges of so many texts and characters as are worked on together."""
+    start = characters = 0
+    for row, text in enumerate(texts):
+        characters += len(text)
+        if row + 1 - start == SORTED_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
+            yield range(start, row + 1)
+            start, characters = row + 1, 0
+    if start < len(texts):
+        yield range(start, len(texts))
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=60)
-    try:
-        connection.execute("pragma journal_mode=wal")
-        connection.execute("pragma synchronous=normal")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def _text_key(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _text_key(text: str, *, alone: bool = False) -> bytes:
+    """16 bytes that stand for a text; others for its vector alone."""
+    return hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"alone" if alone else b""
+    ).digest()
 
 
 def _report(progress: Progress | None, done: int, total: int) -> None:

@@ -196,9 +196,22 @@ class LlmSection(Section):
 
 
 class EncoderSection(Section):
-    name: str
-    batch_size: Positive
+    """What texts of each language are compared with: an encoder of the catalogue by name, or by its folder's path
+    (which has a slash in it); null: by their characters."""
+
+    en: str
+    zh: str | None
+    precision: Literal["float32", "bfloat16"]
     threads: Positive
+
+    def of(self, language: str) -> str | None:
+        found: str | None = getattr(self, language)
+        return found
+
+    @staticmethod
+    def folder(encoder: str) -> Path | None:
+        """The folder, absolute; None for an encoder of the catalogue."""
+        return ROOT / encoder if "/" in encoder else None
 
 
 class StageSection(Section):
@@ -217,7 +230,8 @@ class BatchableSection(StageSection):
 
 class DedupSection(Section):
     threshold: Share
-    encode: Literal["truncate"]
+    encode: Literal["truncate", "windows"]
+    jaccard: Share
     search: Literal["exact", "faiss"]
 
 

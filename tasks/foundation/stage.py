@@ -23,7 +23,9 @@ from tasks.foundation.encoder import Encoder
 from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import Settings, Source
+from tasks.foundation.similarity import Similarity
 from tasks.foundation.tables import Row, Table
+from tasks.foundation.tables.types import Language
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows by table name (a declared table that the stage writes, or one of its drafts)."""
@@ -84,7 +86,10 @@ class StageContext(Protocol):
         """
 
     def encoder(self) -> Encoder:
-        """The sentence encoder of the settings."""
+        """The sentence encoder of English texts."""
+
+    def similarity(self, language: Language) -> Similarity:
+        """What texts of a language are compared with: an encoder that knows it, else their characters."""
 
 
 class Asker(Protocol):

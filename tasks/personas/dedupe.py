@@ -3,7 +3,7 @@
 Candidates are walked in a seeded order that depends only on their ids; one is kept if its cosine to every
 kept one is below the threshold. A dropped one names the kept one, among those kept before it, that it is
 closest to. Who is kept and who is named does not depend on row order, block size, the way of searching or the
-batches in which the texts were encoded: wherever the stored float32 vectors leave a decision within `SLACK`,
+batches in which the texts were encoded: wherever the stored float32 vectors leave a decision within `slack`,
 it is made on float64 vectors of the texts encoded one by one. Where they do not, the cosine is that of the
 stored vectors, which batches change by about 1e-6, and no text is encoded again.
 """
@@ -29,6 +29,7 @@ RIVALS = 1024
 LENGTHS_READ = 1 << 14
 """Vectors whose lengths are checked at once."""
 
+Method = Literal["exact", "embedding", "minhash"]
 ExactVector = Callable[[int], np.ndarray]
 """Position of a candidate → unit vector float64 of its text encoded alone."""
 
@@ -40,7 +41,7 @@ class Dropped:
     position: int
     closest: int
     cosine: float | None
-    method: Literal["exact", "embedding"]
+    method: Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +62,19 @@ def deduplicate(
     seed: int,
     search: SearchName = "exact",
     block: int = BLOCK,
+    slack: float = SLACK,
 ) -> Deduplicated:
     """Walks candidates as the module says; `ids`, `texts` and the rows of `vectors` (unit, float32 [n, d])
-    belong together. A zero vector is close to nothing. `search` and `block` change how long it takes.
+    belong together. A zero vector is close to nothing. `search` and `block` change how long it takes; `slack` is
+    how far a cosine of `vectors` may be from that of `exact_vector`.
 
     Raises TableError for a vector that is neither unit nor zero, NaN included.
     """
     vectors = np.ascontiguousarray(vectors, np.float32)
     check_lengths(vectors, ids)
     order = np.array(seeded_order(ids, seed, "personas.dedupe"), np.int64)
-    finder = open_search(search, vectors, order, threshold - SLACK)
-    walk = _Walk(order, texts, vectors, exact_vector, threshold, finder)
+    finder = open_search(search, vectors, order, threshold - slack)
+    walk = _Walk(order, texts, vectors, exact_vector, threshold, finder, slack)
     for start in range(0, len(order), block):
         walk.through(range(start, min(start + block, len(order))))
     return walk.result()
@@ -102,6 +105,7 @@ class _Walk:
         exact_vector: ExactVector,
         threshold: float,
         search: KeptSearch,
+        slack: float,
     ) -> None:
         self._positions: list[int] = order.tolist()
         self._texts = [texts[position] for position in self._positions]
@@ -109,6 +113,7 @@ class _Walk:
         self._exact_vector = exact_vector
         self._threshold = threshold
         self._search = search
+        self._slack = slack
         self._is_kept = np.zeros(len(order), bool)
         self._kept_by_text: dict[str, int] = {}
         self._dropped: dict[int, Dropped] = {}
@@ -132,7 +137,7 @@ class _Walk:
     def _pairs(self, rows: np.ndarray) -> Pairs:
         """What is near each row: kept ones, and those of the block that come first and may yet be kept."""
         kept = self._search.near(rows)
-        open_ = kept.highest(len(rows)) < self._threshold + SLACK
+        open_ = kept.highest(len(rows)) < self._threshold + self._slack
         return Pairs.join([kept, self._search.within(rows, open_)])
 
     def _drop_repeat(self, place: int) -> bool:
@@ -145,12 +150,12 @@ class _Walk:
     def _drop_near(self, place: int, pairs: Pairs, start: int, stop: int) -> bool:
         """Whether one of the kept among the pairs of `place` is too close; then it is dropped."""
         near = pairs.other[start:stop]
-        is_kept = self._is_kept[near] & (pairs.cosine[start:stop] > self._threshold - SLACK)
+        is_kept = self._is_kept[near] & (pairs.cosine[start:stop] > self._threshold - self._slack)
         if not is_kept.any():
             return False
         near, cosines = near[is_kept], pairs.cosine[start:stop][is_kept]
-        rivals = near[cosines > cosines.max() - 2 * SLACK].tolist()
-        if len(rivals) == 1 and cosines.max() > self._threshold + SLACK:
+        rivals = near[cosines > cosines.max() - 2 * self._slack].tolist()
+        if len(rivals) == 1 and cosines.max() > self._threshold + self._slack:
             closest, cosine = rivals[0], float(self._stored(place) @ self._stored(rivals[0]))
         else:
             closest, cosine = self._closest(place, rivals)
@@ -166,7 +171,7 @@ class _Walk:
         best = int(np.argmax(cosines))
         return rivals[best], float(cosines[best])
 
-    def _drop(self, place: int, closest: int, cosine: float | None, method: Literal["exact", "embedding"]) -> None:
+    def _drop(self, place: int, closest: int, cosine: float | None, method: Method) -> None:
         self._dropped[place] = Dropped(self._positions[place], self._positions[closest], cosine, method)
 
     def _exact(self, place: int) -> np.ndarray:

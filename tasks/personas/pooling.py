@@ -1,39 +1,26 @@
-"""From the candidates of one source to its pool: embedded, deduplicated, sampled by stratum.
+"""From the candidates of one source to its pool: deduplicated, sampled by stratum.
 
-Candidates lie on disk. What is held of a million of them are ids, strata, hashes of the texts and the vectors;
-a text is read again where it is needed.
+Candidates lie on disk. What is held of a million of them are ids, strata, languages, hashes of the texts and the
+vectors; a text is read again where it is needed.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
-import pyarrow as pa
+from dataclasses import dataclass
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.encoder import DIMENSIONS, Encoder
 from tasks.foundation.settings import PersonasSection
 from tasks.foundation.stage import Stored, TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate, PersonaPoolRow
-from tasks.personas.dedupe import Deduplicated, deduplicate
+from tasks.personas.by_language import SimilarityOf, deduplicate_each
+from tasks.personas.dedupe import Deduplicated
 from tasks.personas.gather import Gathered
+from tasks.personas.held import Candidates, load
 from tasks.personas.stratify import draw
 
 DUPLICATES_AT_ONCE = 4096
-
-
-@dataclass
-class Candidates:
-    """The candidates of one source as far as they are held; position i is row `start` + i of the table."""
-
-    vectors: np.ndarray
-    ids: list[str] = field(default_factory=list)
-    strata: list[str] = field(default_factory=list)
-    text_hashes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +33,22 @@ class Pool:
 
 
 def make_pool(
-    here: Gathered, stored: Stored, duplicates: TableWriter, section: PersonasSection, encoder: Encoder, seed: int
+    here: Gathered,
+    stored: Stored,
+    duplicates: TableWriter,
+    section: PersonasSection,
+    similarity_of: SimilarityOf,
+    seed: int,
 ) -> Pool:
     """The drawn pool in rank order; what is dropped on the way goes to `duplicates`."""
-    candidates = load(here, stored, encoder)
+    candidates = load(here, stored)
     texts = stored.column("description")
-    result = deduplicate(
-        candidates.ids,
-        candidates.text_hashes,  # texts are only compared
-        candidates.vectors,
-        lambda position: encoder.encode_alone(texts[here.start + position]),
-        threshold=section.dedup.threshold,
-        seed=seed,
-        search=section.dedup.search,
-    )
+    result = deduplicate_each(here, stored, candidates, similarity_of, section.dedup, seed)
     for rows in dropped_rows(result, candidates.ids):
         duplicates.write(TABLES["duplicates"].arrow(rows))
     positions, drawn = draw_pool(result.kept, candidates, here.source.pool, section.pool_size, seed)
     inspirations = [(candidates.ids[position], texts[here.start + position]) for position in positions]
     return Pool(drawn, inspirations, _accounting(here, n_kept=len(result.kept), n_drawn=len(drawn)))
-
-
-def load(here: Gathered, stored: Stored, encoder: Encoder) -> Candidates:
-    """The candidates of a source, their descriptions embedded batch by batch."""
-    candidates = Candidates(np.empty((here.stop - here.start, DIMENSIONS), np.float32))
-    for batch in _slice(stored.batches(["persona_id", "description", "stratum"]), here.start, here.stop):
-        texts = batch["description"].to_pylist()
-        before = len(candidates.ids)
-        candidates.vectors[before : before + len(texts)] = encoder.encode(texts)
-        candidates.ids += batch["persona_id"].to_pylist()
-        candidates.strata += batch["stratum"].to_pylist()
-        candidates.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
-    return candidates
 
 
 def dropped_rows(result: Deduplicated, ids: Sequence[str]) -> Iterator[list[Duplicate]]:
@@ -112,16 +83,6 @@ def draw_pool(
         for rank, place in enumerate(drawn)
     ]
     return [kept[place] for place in drawn], rows
-
-
-def _slice(batches: Iterator[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """Rows `start` to `stop` of all batches together."""
-    first = 0
-    for batch in batches:
-        low, high = max(start - first, 0), min(stop - first, batch.num_rows)
-        if low < high:
-            yield batch.slice(low, high - low)
-        first += batch.num_rows
 
 
 def _accounting(here: Gathered, *, n_kept: int, n_drawn: int) -> Accounting:

@@ -69,7 +69,7 @@ def prepare(context: StageContext) -> Prepared:
             gathered = gather(sources, writers, PieceCounter(context.encoder()))
         for here in gathered:
             _tell_read(here)
-        pools = [make_pool(here, candidates.stored, duplicates, section, context.encoder(), seed) for here in gathered]
+        pools = [make_pool(here, candidates.stored, duplicates, section, context.similarity, seed) for here in gathered]
     for here, pool in zip(gathered, pools, strict=True):
         _tell_drawn(here, pool, section.pool_size)
     briefs = _briefs(pools, context.settings)

@@ -31,9 +31,11 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import describe_part, open_part
 from tasks.foundation.tables import TABLES
 from tasks.foundation.weights import missing, path_of
+from tasks.personas.by_language import Some
 from tasks.personas.gather import Gathered, Writers, gather
+from tasks.personas.held import load
 from tasks.personas.pieces import PieceCounter
-from tasks.personas.pooling import draw_pool, load
+from tasks.personas.pooling import draw_pool
 from tasks.personas.task import STAGE
 from tests.made_up_rows import make_nemotron, personamem_rows
 from tests.pool_checks import check_pools
@@ -61,9 +63,14 @@ class TimedPieces(PieceCounter):
 class NoEncoder(Encoder):
     """Unit vectors out of nowhere: what is measured is what is held beside them."""
 
-    def encode(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:
+    dimensions = 384
+
+    def encode(self, texts: Sequence[str], progress: Any = None, out: np.ndarray | None = None) -> np.ndarray:
         vectors = np.random.default_rng(len(texts)).standard_normal((len(texts), 384), np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        if out is not None:
+            out[:] = vectors
+        return vectors
 
 
 def read(source_folder: str, out: str) -> dict[str, float]:
@@ -87,7 +94,10 @@ def _afterwards(layout: Layout, place: Path, here: Gathered, stored: Any) -> dic
     started = time.perf_counter()
     describe_part(layout, place, TABLES["persona_candidates"], "prepare")
     hashed, peak = time.perf_counter() - started, peak_gib()
-    held = load(here, stored, NoEncoder("none"))
+    held = load(here, stored)
+    positions = [position for position, language in enumerate(held.languages) if language == "en"]
+    vectors = Some(here, stored, held, "en", positions).vectors(NoEncoder("none"))
+    assert len(vectors) == len(positions)
     draw_pool(range(here.stop), held, "p", 500, 1)
     return {"hashing": hashed, "peak hashing": peak, "peak drawing": peak_gib()}
 

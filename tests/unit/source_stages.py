@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from tasks.foundation.encoder import Encoder
+from tasks.foundation.encoding.windows import LongTexts
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import ROOT, Settings, load_settings
+from tasks.foundation.similarity import Similarity, similarity_of
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import PartWriter, StoredRows, open_part
 from tasks.foundation.tables import TABLES, Row, Table
+from tasks.foundation.tables.types import Language
 
 SAMPLE = ROOT / "configs" / "sample"
 
@@ -32,13 +35,17 @@ class WordEncoder(Encoder):
     """Vectors of word counts: texts that share most words are close. Needs no weights."""
 
     fingerprint = "words"
+    dimensions = 384
 
     def __init__(self) -> None:
         super().__init__("words")
 
-    def encode(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:
-        vectors = [self.encode_alone(text).astype(np.float32) for text in texts]
-        return np.stack(vectors) if vectors else np.zeros((0, 384), np.float32)
+    def reading(self, long_texts: LongTexts) -> Encoder:
+        return self
+
+    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+        if texts:
+            yield range(len(texts)), np.stack([self.encode_alone(text).astype(np.float32) for text in texts])
 
     def encode_alone(self, text: str) -> np.ndarray:
         vector = np.zeros(384)
@@ -82,6 +89,9 @@ class FakeContext:
 
     def encoder(self) -> Encoder:
         return self._encoder
+
+    def similarity(self, language: Language) -> Similarity:
+        return self._encoder if language == "en" else similarity_of(language, self.settings)
 
     def pinned(self, source: AnySource) -> AnySource:
         return source

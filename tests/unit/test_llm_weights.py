@@ -161,7 +161,8 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_the_catalogue_names_licence_publisher_size_and_hash_of_each() -> None:
-    assert len(weights.CATALOGUE) == 4
+    assert len(weights.CATALOGUE) == 5
     for entry in weights.CATALOGUE.values():
         assert entry.licence and entry.publisher and entry.bytes > 0 and len(entry.sha256) == 64
+        assert entry.parts or entry.hub
     assert [line.name for line in weights.listing()] == list(weights.CATALOGUE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from flows import cli
+from tasks.foundation import similarity
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import StoreError
-from tasks.foundation.run import workspace
 from tasks.personas.dedupe import deduplicate
 from tasks.personas.rethreshold import load_pool, remaining
 from tests.unit.evaluation_build import Bench, persona
@@ -33,17 +33,22 @@ class Words(Encoder):
 
     ran: list[str] = []  # noqa: RUF012
 
-    def _run(self, texts: Sequence[str]) -> np.ndarray:
+    dimensions = 384
+
+    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
         self.ran.extend(texts)
-        return WordEncoder().encode(texts)
+        yield range(len(texts)), WordEncoder().encode(texts)
+
+    def _alone_vector(self, text: str) -> np.ndarray:
+        self.ran.append(text)
+        return WordEncoder().encode([text])[0]
 
 
 @pytest.fixture
 def words(tmp_path: Path) -> partial[Words]:
     weights = tmp_path / "weights"
     weights.mkdir()
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (weights / name).write_text(name)
+    (weights / "config.json").write_text("{}")
     Words.ran.clear()
     return partial(Words, folder=weights)
 
@@ -85,7 +90,8 @@ def test_a_persona_without_a_stored_vector_is_named(tmp_path: Path, words: parti
 async def test_the_command_counts_each_pool_and_leaves_the_build_alone(
     tmp_path: Path, words: partial[Words], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(workspace, "Encoder", words)
+    monkeypatch.setattr(similarity, "Encoder", Words)
+    monkeypatch.setenv("COLLOQUY_ENCODER__EN", str(words.keywords["folder"]))
     monkeypatch.setenv("COLLOQUY_ARTIFACTS", str(tmp_path / "artifacts"))
     bench = Bench(tmp_path)
     rows = [persona(n).model_copy(update={"description": text}) for n, text in enumerate(TEXTS.values())]

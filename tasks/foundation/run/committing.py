@@ -17,6 +17,7 @@ from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.opening import plain_settings
 from tasks.foundation.run.workspace import Workspace
+from tasks.foundation.similarity import recorded
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.parts import Part
@@ -111,6 +112,7 @@ def record_of(
         "settings": plain_settings(stage, workspace),
         "sources": Revisions.of(workspace.layout, build).recorded(stage.sources(workspace.settings)),
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
+        "similarity": {name: recorded(each) for name, each in workspace.similarities.items()} if stage.encodes else {},
         "libraries": libraries(LIBRARIES),
         "plan": plan.to_json(),
     }

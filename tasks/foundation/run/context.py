@@ -12,11 +12,13 @@ from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import Settings
+from tasks.foundation.similarity import Similarity
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.parts import PartWriter, read_frame
 from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables.types import Language
 
 WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")
 """Tables that no stage makes; without any, they read as empty."""
@@ -53,6 +55,9 @@ class RunContext:
 
     def encoder(self) -> Encoder:
         return self._workspace.encoder
+
+    def similarity(self, language: Language) -> Similarity:
+        return self._workspace.similarity(language)
 
     def writer(self, table: str) -> AbstractContextManager[PartWriter]:
         """Writes a table that `prepare` makes, in batches."""

@@ -53,13 +53,17 @@ def inputs_of(
         "prompts": digest({prompt.path: prompt.fingerprint for prompt in stage.prompts}),
         "taxonomies": digest({name: taxonomy(name).fingerprint for name in stage.taxonomies}),
         "models": digest({alias: workspace.models[alias].identity() for alias in stage.aliases(settings, member)}),
-        "encoder": workspace.encoder.fingerprint if stage.encodes else "",
+        "encoder": digest(_compared_with(workspace)) if stage.encodes else "",
         "files": files_identity(stage.files(settings)),
         "sources": files_identity(Revisions.of(workspace.layout, build).identities(stage.sources(settings))),
         "inputs": digest(parents),
         "code": code_identity(stage.package),
     }
     return Inputs(components, parents)
+
+
+def _compared_with(workspace: Workspace) -> dict[str, str]:
+    return {language: similarity.fingerprint for language, similarity in workspace.similarities.items()}
 
 
 def decide(commit: Commit | None, fingerprint: str, force: bool) -> tuple[Decision, int]:

@@ -10,7 +10,9 @@ from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
+from tasks.foundation.similarity import LANGUAGES, Similarity, similarity_of
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables.types import Language
 
 
 @dataclass
@@ -23,6 +25,7 @@ class Workspace:
     models: Mapping[str, ModelSpec]
     stage_of: Mapping[str, str] = field(default_factory=dict)
     _encoder: Encoder | None = None
+    _similarities: dict[Language, Similarity] = field(default_factory=dict)
     _cache: ReplyCache | None = None
 
     @staticmethod
@@ -33,16 +36,26 @@ class Workspace:
 
     @property
     def encoder(self) -> Encoder:
-        """The sentence encoder of the settings, with its stored embeddings."""
+        """The sentence encoder of English texts, with its stored embeddings."""
         if self._encoder is None:
-            section = self.settings.encoder
-            self._encoder = Encoder(
-                section.name,
-                self.layout.cache / "embeddings",
-                batch_size=section.batch_size,
-                threads=section.threads,
-            )
+            found = self.similarity("en")
+            assert isinstance(found, Encoder), found
+            self._encoder = found
         return self._encoder
+
+    def similarity(self, language: Language) -> Similarity:
+        """What texts of a language are compared with, by the settings and the weights that are here."""
+        if language == "en" and self._encoder is not None:
+            return self._encoder
+        if language not in self._similarities:
+            cache = self.layout.cache / "embeddings"
+            self._similarities[language] = similarity_of(language, self.settings, cache)
+        return self._similarities[language]
+
+    @property
+    def similarities(self) -> dict[Language, Similarity]:
+        """Those of all languages."""
+        return {language: self.similarity(language) for language in LANGUAGES}
 
     @property
     def cache(self) -> ReplyCache:

@@ -1,0 +1,109 @@
+"""Near-duplicates within a pool, each language for itself: by an encoder that knows it, else by characters.
+
+Personas of two languages are never held against each other: no measure here would say what that means.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tasks.foundation.encoder import Encoder
+from tasks.foundation.ids import seeded_order
+from tasks.foundation.settings import DedupSection
+from tasks.foundation.similarity import LANGUAGES, Similarity
+from tasks.foundation.stage import Stored
+from tasks.foundation.tables.types import Language
+from tasks.personas.dedupe import Deduplicated, deduplicate
+from tasks.personas.dedupe_texts import deduplicate_texts
+from tasks.personas.gather import Gathered
+from tasks.personas.held import Candidates, sliced
+
+SimilarityOf = Callable[[Language], Similarity]
+
+log = logging.getLogger(__name__)
+
+
+def deduplicate_each(
+    here: Gathered, stored: Stored, held: Candidates, similarity_of: SimilarityOf, dedup: DedupSection, seed: int
+) -> Deduplicated:
+    """Who is kept of a source's candidates, in the order of the walk, and who is dropped because of whom."""
+    parts = []
+    for language in LANGUAGES:
+        positions = [position for position, found in enumerate(held.languages) if found == language]
+        if positions:
+            some = Some(here, stored, held, language, positions)
+            similarity = similarity_of(language)
+            if isinstance(similarity, Encoder):
+                parts.append(some.by_encoder(similarity.reading(dedup.encode), dedup, seed))
+            else:
+                log.warning("pool %s, %s: %s", here.source.pool, LANGUAGES[language], similarity.told)
+                parts.append(some.by_characters(dedup, seed))
+    return parts[0] if len(parts) == 1 else _joined(parts, held.ids, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """The candidates of one source and language; `positions` are theirs among all of the source."""
+
+    here: Gathered
+    stored: Stored
+    held: Candidates
+    language: Language
+    positions: Sequence[int]
+
+    def by_encoder(self, encoder: Encoder, dedup: DedupSection, seed: int) -> Deduplicated:
+        text_of = self._text_of()
+        found = deduplicate(
+            self._own(self.held.ids),
+            self._own(self.held.text_hashes),  # texts are only compared
+            self.vectors(encoder),
+            lambda place: encoder.encode_alone(text_of(place)),
+            threshold=dedup.threshold,
+            seed=seed,
+            search=dedup.search,
+            slack=encoder.slack,
+        )
+        return _placed(found, self.positions)
+
+    def by_characters(self, dedup: DedupSection, seed: int) -> Deduplicated:
+        ids, hashes = self._own(self.held.ids), self._own(self.held.text_hashes)
+        found = deduplicate_texts(ids, hashes, self._text_of(), self.language, threshold=dedup.jaccard, seed=seed)
+        return _placed(found, self.positions)
+
+    def vectors(self, encoder: Encoder) -> np.ndarray:
+        """Unit float32 [n, d], in the order of the candidates."""
+        vectors = np.empty((len(self.positions), encoder.dimensions), np.float32)
+        done = 0
+        for batch in sliced(self.stored.batches(["description", "language"]), self.here.start, self.here.stop):
+            texts = batch.filter(pc.equal(batch["language"], self.language))["description"].to_pylist()
+            encoder.encode(texts, out=vectors[done : done + len(texts)])
+            done += len(texts)
+        return vectors
+
+    def _own(self, column: Sequence[str]) -> list[str]:
+        return [column[position] for position in self.positions]
+
+    def _text_of(self) -> Callable[[int], str]:
+        texts, start = self.stored.column("description"), self.here.start
+        return lambda place: str(texts[start + self.positions[place]])
+
+
+def _placed(found: Deduplicated, positions: Sequence[int]) -> Deduplicated:
+    """The result for some of the candidates, by their positions among all."""
+    dropped = (
+        replace(each, position=positions[each.position], closest=positions[each.closest]) for each in found.dropped
+    )
+    return Deduplicated(tuple(positions[place] for place in found.kept), tuple(dropped))
+
+
+def _joined(parts: Sequence[Deduplicated], ids: Sequence[str], seed: int) -> Deduplicated:
+    """All parts in the order in which all candidates together would be walked."""
+    turn = {position: place for place, position in enumerate(seeded_order(ids, seed, "personas.dedupe"))}
+    kept = sorted((position for part in parts for position in part.kept), key=turn.__getitem__)
+    dropped = sorted((each for part in parts for each in part.dropped), key=lambda each: turn[each.position])
+    return Deduplicated(tuple(kept), tuple(dropped))

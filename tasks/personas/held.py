@@ -1,0 +1,45 @@
+"""What is held in memory of the candidates of one source, which themselves lie on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tasks.foundation.stage import Stored
+from tasks.personas.gather import Gathered
+
+
+@dataclass
+class Candidates:
+    """The candidates of one source as far as they are held; position i is row `start` + i of the table."""
+
+    ids: list[str] = field(default_factory=list)
+    strata: list[str] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
+    text_hashes: list[str] = field(default_factory=list)
+
+
+def load(here: Gathered, stored: Stored) -> Candidates:
+    """The candidates of a source."""
+    candidates = Candidates()
+    for batch in sliced(stored.batches(["persona_id", "description", "stratum", "language"]), here.start, here.stop):
+        texts = batch["description"].to_pylist()
+        candidates.ids += batch["persona_id"].to_pylist()
+        candidates.strata += batch["stratum"].to_pylist()
+        candidates.languages += map(sys.intern, batch["language"].to_pylist())
+        candidates.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+    return candidates
+
+
+def sliced(batches: Iterator[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """Rows `start` to `stop` of all batches together."""
+    first = 0
+    for batch in batches:
+        low, high = max(start - first, 0), min(stop - first, batch.num_rows)
+        if low < high:
+            yield batch.slice(low, high - low)
+        first += batch.num_rows

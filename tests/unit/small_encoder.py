@@ -1,0 +1,62 @@
+"""A sentence encoder of a few thousand random weights, in a folder as sentence-transformers writes it.
+
+It is a real one (tokenizer, BERT, pooling, normalising) of which the vectors mean nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertModel
+
+WORDS = ["the", "a", "person", "likes", "long", "walks", "tea", "river", "works", "as", "nurse", "old", "town", "every"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,!?他在医院工作多年喜欢喝茶散步河边يعملفيمستشفىصغ"
+DIMENSIONS = 32
+PIECES = 48
+
+
+def write_encoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path:
+    """The folder, which reads `PIECES` pieces and gives vectors of `DIMENSIONS`."""
+    letters = list(dict.fromkeys(LETTERS))
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *letters, *(f"##{letter}" for letter in letters)]
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(known))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    torch.manual_seed(seed)
+    shape = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=DIMENSIONS,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+    )
+    folder.mkdir(parents=True)
+    BertModel(shape).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    _write(folder / "tokenizer_config.json", {"tokenizer_class": "BertTokenizerFast", "model_max_length": PIECES})
+    _write(folder / "sentence_bert_config.json", {"max_seq_length": PIECES, "do_lower_case": False})
+    _write(folder / "modules.json", [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")])
+    modes = {f"pooling_mode_{mode}": mode == f"{pooling}_tokens" for mode in ("mean_tokens", "max_tokens")}
+    (folder / "1_Pooling").mkdir()
+    _write(
+        folder / "1_Pooling" / "config.json",
+        {"word_embedding_dimension": DIMENSIONS, **modes, "pooling_mode_cls_token": pooling == "cls"},
+    )
+    return folder
+
+
+def _module(number: int, path: str, kind: str) -> dict[str, object]:
+    return {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value), encoding="utf-8")
