@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow.compute as pc
 
+from tasks.foundation.dedupe import Deduplicated, deduplicate
+from tasks.foundation.dedupe_texts import deduplicate_texts
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
 from tasks.foundation.settings import DedupSection
 from tasks.foundation.similarity import LANGUAGES, Similarity
 from tasks.foundation.stage import Stored
 from tasks.foundation.tables.types import Language
-from tasks.personas.dedupe import Deduplicated, deduplicate
-from tasks.personas.dedupe_texts import deduplicate_texts
 from tasks.personas.gather import Gathered
 from tasks.personas.held import Candidates, sliced
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.dedupe import Deduplicated
 from tasks.foundation.settings import PersonasSection
 from tasks.foundation.stage import Stored, TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate, PersonaPoolRow
 from tasks.personas.by_language import SimilarityOf, deduplicate_each
-from tasks.personas.dedupe import Deduplicated
 from tasks.personas.gather import Gathered
 from tasks.personas.held import Candidates, load
 from tasks.personas.stratify import draw

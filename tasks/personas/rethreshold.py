@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tasks.foundation.dedupe import deduplicate
 from tasks.foundation.encoder import DIMENSIONS, Encoder
 from tasks.foundation.errors import StoreError
 from tasks.foundation.nearest import SearchName
-from tasks.personas.dedupe import deduplicate
 
 READ_AT_ONCE = 4096
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.foundation.dedupe import Deduplicated, deduplicate
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
 from tasks.foundation.nearest.numerics import fastest_product
 from tasks.foundation.weights import missing
-from tasks.personas.dedupe import Deduplicated, deduplicate
 from tests.benchmarks import dedup_rivals as rivals
 from tests.benchmarks.dedup_corpus import DIMENSIONS, like_sentences, personas
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation import nearest
+from tasks.foundation.dedupe import Deduplicated, Dropped, deduplicate
 from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
 from tasks.foundation.nearest.bound import Bound, principal_axes
-from tasks.personas.dedupe import Deduplicated, Dropped, deduplicate
 
 SEED = 7
 WAYS = ("faiss", "full", "bfloat16", "float32")

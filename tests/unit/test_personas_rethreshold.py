@@ -12,9 +12,9 @@ import pytest
 
 from flows import cli
 from tasks.foundation import similarity
+from tasks.foundation.dedupe import deduplicate
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import StoreError
-from tasks.personas.dedupe import deduplicate
 from tasks.personas.rethreshold import load_pool, remaining
 from tests.unit.evaluation_build import Bench, persona
 from tests.unit.source_stages import WordEncoder

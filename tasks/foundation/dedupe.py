@@ -1,4 +1,4 @@
-"""Near-duplicates among personas: who is kept, and for everyone dropped, because of whom.
+"""Near-duplicates among texts of one language: who is kept, and for everyone dropped, because of whom.
 
 Candidates are walked in a seeded order that depends only on their ids; one is kept if its cosine to every
 kept one is below the threshold. A dropped one names the kept one, among those kept before it, that it is

@@ -1,6 +1,6 @@
-"""Near-duplicates among personas whose language no encoder here knows: by the characters of their texts.
+"""Near-duplicates among texts whose language no encoder here knows: by their characters.
 
-The walk is that of `tasks.personas.dedupe`; instead of a cosine, two texts have the share of their short character
+The walk is that of `tasks.foundation.dedupe`; instead of a cosine, two texts have the share of their short character
 sequences in common. Letters are levelled first (NFKC, case, spaces).
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from tasks.foundation.dedupe import Deduplicated, Dropped
 from tasks.foundation.ids import seeded_order
 from tasks.foundation.near_texts import NearTexts
 from tasks.foundation.tables.types import Language
-from tasks.personas.dedupe import Deduplicated, Dropped
 
 TextOf = Callable[[int], str]
 
