@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.foundation.sources import SourceRow
@@ -234,12 +234,14 @@ def columns(*names: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(dict.fromkeys(names, VALUES))
 
 
-NEMOTRON_COLUMNS = (*NEMOTRON, "first_name", "last_name", "openness", "ocean", "detailed_occupation")
+NEMOTRON_COLUMNS = ("uuid", "persona", "age", "sex", "occupation", "detailed_occupation", "hobbies_and_interests_list")
+EXTENDED_COLUMNS = ("professional_persona", "last_name", "openness", "ocean", "city")
 PERSONAMEM_COLUMNS = ("persona_id", "short_persona", "expanded_persona", "topic_preference")
 MAPPING = {name: name for name in ("source_key", "description", "age", "hobbies", "language", "big_five")}
 
 
-@given(columns(*NEMOTRON_COLUMNS), columns(*PERSONAMEM_COLUMNS), columns(*MAPPING))
+@settings(max_examples=50)
+@given(columns(*NEMOTRON_COLUMNS, *EXTENDED_COLUMNS), columns(*PERSONAMEM_COLUMNS), columns(*MAPPING))
 def test_no_persona_row_ends_in_anything_but_a_persona_or_a_bad_row(
     nemotron: dict[str, Any], personamem: dict[str, Any], own: dict[str, Any]
 ) -> None:
