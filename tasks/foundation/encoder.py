@@ -35,7 +35,7 @@ KEPT_AT_ONCE = 512
 """Texts encoded between two commits of the cache."""
 ONE_ROW = 1
 """A budget of word pieces that puts every row into a batch of its own."""
-SLACK: dict[Precision, float] = {"float32": 1e-4, "bfloat16": 0.01}
+SLACK: dict[Precision, float] = {"float32": 1e-4, "bfloat16": 0.02}
 """How far the cosine of two stored vectors may be from that of the texts encoded alone: much more than was ever seen
 (docs/benchmarks.md)."""
 

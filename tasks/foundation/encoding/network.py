@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["float32", "bfloat16"]
-PIECES_AT_ONCE = 8192
+PIECES_AT_ONCE = 4096
 """Word pieces of a batch, padding among them."""
 
 log = logging.getLogger(__name__)
