@@ -74,7 +74,9 @@ def test_stored_rows_are_read_by_column_and_by_position(tmp_path: Path) -> None:
     ranks = stored.column("rank")
     assert len(stored) == len(ranks) == 15000
     assert [ranks[place] for place in (0, 4999, 5000, 14999)] == [0, 4999, 5000, 14999]
-    assert ranks[7:9] == [7, 8]
+    assert ranks[7:9] == [7, 8] and sum(1 for _ in stored.column("pool")) == 15000
+    with pytest.raises(IndexError, match="below 15000, found -1"):
+        ranks[-1]
     batches = list(stored.batches(["persona_id"]))
     assert len(batches) > 1 and batches[0].schema.names == ["persona_id"]
     assert sum(batch.num_rows for batch in batches) == 15000

@@ -92,6 +92,8 @@ class _StoredColumn(Sequence[Any]):
     def __getitem__(self, position: int | slice) -> Any:
         if isinstance(position, slice):
             return [self[each] for each in range(*position.indices(len(self)))]
+        if not 0 <= position < len(self):
+            raise IndexError(f"expected a position below {len(self)}, found {position}")
         group = bisect.bisect_right(self._starts, position) - 1
         return self._values(group)[position - self._starts[group]].as_py()
 
@@ -147,6 +149,8 @@ def open_part(layout: Layout, path: Path, table: Table) -> Iterator[PartWriter]:
             writer = PartWriter(StoredRows(path, table), file, thread)
             yield writer
             writer.finish()
+            with told_of(path):
+                file.close()
 
 
 def _require_schema(rows: pa.Table | pa.RecordBatch, table: Table) -> None:
