@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,20 +43,20 @@ class Tokens:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Pieces of each text, untruncated, without special ones."""
-        return [len(pieces) for pieces in self.pieces(texts)]
+        return [len(encoding) for encoding in self._encodings(texts)]
 
     def pieces(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The ids (int32) of each text, untruncated, without special ones."""
-        found: list[np.ndarray] = []
-        for start in range(0, len(texts), AT_ONCE):
-            some = [readable(text) for text in texts[start : start + AT_ONCE]]
-            encodings = self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
-            found += [np.array(encoding.ids, np.int32) for encoding in encodings]
-        return found
+        return [np.array(encoding.ids, np.int32) for encoding in self._encodings(texts)]
 
     def framed(self, pieces: np.ndarray) -> np.ndarray:
         """The ids with the special ones around them, as the network reads them."""
         return np.concatenate([self._before, pieces, self._after])
+
+    def _encodings(self, texts: Sequence[str]) -> Iterator[tokenizers.Encoding]:
+        for start in range(0, len(texts), AT_ONCE):
+            some = [readable(text) for text in texts[start : start + AT_ONCE]]
+            yield from self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
 
     def _special(self) -> tuple[np.ndarray, np.ndarray]:
         bare = self._tokenizer.encode("a", add_special_tokens=False).ids
