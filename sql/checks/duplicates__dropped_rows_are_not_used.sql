@@ -1,4 +1,4 @@
--- one row per near-duplicate that was drawn into a pool or distilled all the same
+-- one row per duplicate that was drawn into a pool, distilled or kept all the same
 with
 
 duplicates as (
@@ -22,7 +22,12 @@ used as (
     select
         'scenes' as table_name,
         scene_id as row_id,
-    from pairings
+    from scenes
+    union all
+    select
+        'characters' as table_name,
+        character_id as row_id,
+    from characters
 
 ),
 

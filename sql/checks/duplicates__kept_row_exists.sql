@@ -23,6 +23,11 @@ kept as (
         'scenes' as table_name,
         scene_id as row_id,
     from scenes
+    union all
+    select
+        'characters' as table_name,
+        character_id as row_id,
+    from characters
 
 ),
 

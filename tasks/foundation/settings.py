@@ -235,6 +235,13 @@ class DedupSection(Section):
     search: Literal["exact", "faiss"]
 
 
+class NearSection(Section):
+    """From what likeness on two texts are near-duplicates: by encoder, or by characters where none is used."""
+
+    cosine: Share
+    jaccard: Share
+
+
 class PersonasSection(BatchableSection):
     sources: list[PersonaSource]
     dedup: DedupSection
@@ -244,6 +251,7 @@ class PersonasSection(BatchableSection):
     max_tokens: Positive
     characters: PerLanguage
     inspirations: list[InspirationSource]
+    character_dedup: NearSection | None
 
 
 class ScenesSection(BatchableSection):
@@ -253,6 +261,8 @@ class ScenesSection(BatchableSection):
     max_characters: Positive
     near_duplicate: Share
     sample: PerLanguage
+    goal_dedup: NearSection | None
+    one_to_one: bool
     distiller: str
     temperature: Temperature
     max_tokens: Positive

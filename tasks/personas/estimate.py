@@ -38,7 +38,8 @@ def estimate(view: View) -> Estimate:
         {"characters": characters, "persona_pool": _pools(view), "persona_candidates": [_candidates()]},
         [
             f"every source holds at least personas.pool_size = {section.pool_size} different personas, described in "
-            f"{DESCRIPTION_CHARACTERS.low:,} to {DESCRIPTION_CHARACTERS.high:,} characters"
+            f"{DESCRIPTION_CHARACTERS.low:,} to {DESCRIPTION_CHARACTERS.high:,} characters; no two characters are "
+            "designed alike"
         ],
     )
 

@@ -1,8 +1,8 @@
 """The personas stage.
 
 Reads the persona sources and the inspiring texts of the settings. Writes persona_candidates, persona_pool,
-duplicates (no model is asked for these) and characters: one request to the designer each, from a brief of drawn
-attributes and an inspiring text (DEMO section 3.2).
+duplicates (no model is asked for these), characters: one request to the designer each, from a brief of drawn
+attributes and an inspiring text (DEMO section 3.2), near-duplicates left out; and how diverse they are.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from typing import Any
 import polars as pl
 
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.distinct import duplicates_among
+from tasks.foundation.diversity import likeness
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
-from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
-from tasks.foundation.tables.personas import Character
+from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.tables import Table
+from tasks.foundation.tables.personas import Character, Diversity, Duplicate
 from tasks.foundation.tables.types import Language
 from tasks.personas.attributes import BRIEFS, TAXONOMIES, CharacterBrief, draw_briefs
+from tasks.personas.coverage import coverage_row
 from tasks.personas.gather import Gathered, Writers, gather
 from tasks.personas.inspirations import of_files, of_pools, texts_of
 from tasks.personas.occupations import OCCUPATIONS, coverage
@@ -31,6 +35,7 @@ from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
 from tasks.personas.read_mapped import check_mapping
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
+DRAFTS = Table("character_drafts", Character, ("character_id",), "one row per designed character, before duplicates go")
 
 log = logging.getLogger(__name__)
 
@@ -104,13 +109,44 @@ async def work(context: StageContext, brief: CharacterBrief, ask: Asker) -> Rows
         temperature=section.temperature,
         max_tokens=section.max_tokens,
     )
-    return {"characters": [as_character(brief, sketch)]}
+    return {DRAFTS.name: [as_character(brief, sketch)]}
 
 
 def as_character(brief: CharacterBrief, sketch: CharacterSketch) -> Character:
     """The row of a character: what was drawn, and what the designer wrote."""
     drawn: dict[str, Any] = brief.model_dump(exclude={"inspiration"})
     return Character.model_validate({**drawn, **sketch.model_dump()})
+
+
+def finish(context: StageContext) -> Finished:
+    """All characters but those whose description repeats, or is near, that of a kept one.
+
+    Who is kept depends on all drafts together: where a later run designs characters that failed, it is decided anew.
+    """
+    section, seed = context.settings.personas, context.settings.run.seed
+    drafts = [Character.model_validate(row) for row in context.made(DRAFTS.name).to_dicts()]
+    kept: list[Character] = []
+    duplicates: list[Duplicate] = []
+    diversity: list[Diversity] = []
+    for language in LANGUAGES:
+        own = {each.character_id: each for each in drafts if each.language == language}
+        texts, similarity = {each: written_of(own[each]) for each in own}, context.similarity(language)
+        found = duplicates_among("characters", texts, language, similarity, section.character_dedup, seed)
+        duplicates += found
+        for duplicate in found:
+            del texts[duplicate.row_id]
+        kept += (own[each] for each in texts)
+        diversity.append(likeness("characters", list(texts.values()), language, similarity, seed))
+        diversity.append(coverage_row([own[each] for each in texts], language))
+    rows: Rows = {"characters": kept, "duplicates": duplicates, "diversity": diversity}
+    return Finished(rows, {"duplicate": len(duplicates)} if duplicates else {})
+
+
+def written_of(character: Character) -> str:
+    """What the designer wrote of a character, without the name: another name makes nobody different."""
+    return ". ".join(
+        str(getattr(character, name)).rstrip(".。 ") for name in CharacterSketch.model_fields if name != "name"
+    )
 
 
 def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
@@ -158,8 +194,10 @@ STAGE = Stage(
     prepared=("persona_candidates", "persona_pool", "duplicates", "character_briefs", "rejects"),
     briefs=briefs_of,
     work=work,
-    worked=("characters",),
-    drafts=(BRIEFS,),
+    worked=(DRAFTS.name,),
+    finish=finish,
+    finished=("characters", "duplicates", "diversity"),
+    drafts=(BRIEFS, DRAFTS),
     prompts=(DESIGN,),
     taxonomies=TAXONOMIES,
     encodes=True,

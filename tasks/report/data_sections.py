@@ -1,12 +1,13 @@
-"""The sections on how the benchmark was made: funnel, persona pools, labels, votes, and what it holds."""
+"""The sections on how the benchmark was made: funnel, people, labels, votes, and what it holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
-from tasks.report import charts, numbers
+from tasks.report import charts
 from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
+from tasks.report.people_sections import characters, pools
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -19,26 +20,13 @@ ENDINGS = {
     "manual": charts.SERIES[4],
     "rejected": charts.BAD,
 }
-ATTRIBUTES = {
-    "age_bucket": "Age",
-    "sex": "Sex",
-    "occupation_group": "Occupation group",
-    "first_topic": "First topic",
-    "interaction_length": "Length of the interaction history",
-}
-BEGINNINGS = {
-    "emotion": "Emotions",
-    "first_topic": "First topics",
-    "latent": "Latent intents",
-    "explicit": "Explicit intents",
-}
-FEW_STRATA = 40
 
 
 def data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterator[Section]:
     """In the order of the page."""
     yield funnel(ask, commits, build)
     yield pools(ask, build)
+    yield characters(ask, build)
     yield labels(ask, build)
     yield voting(ask, build)
     yield contents(ask, build)
@@ -82,83 +70,6 @@ def _reasons(commits: Mapping[str, Commit]) -> Pairs | None:
         if counts
     )
     return Pairs("Rows filtered and failed by reason, as the commits count them.", pairs) if pairs else None
-
-
-def pools(ask: Ask, build: str) -> Section:
-    attributes, strata, lengths, bins = (
-        ask(name) for name in ("persona_attributes", "persona_strata", "persona_lengths", "persona_token_bins")
-    )
-    by_pool = [(pool, list(_attribute_charts(attributes, pool))) for pool in attributes.values("pool")]
-    seeds = ask("chat_seed_labels")
-    return section(
-        "personas",
-        "Persona pools",
-        "Who the source holds and who was drawn. A pool is drawn by stratum, after near-duplicates were dropped: "
-        "shares should be alike, but for the rounding of a small pool. How the chats of these personas begin is the "
-        "seeder's choice.",
-        [
-            *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
-            ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.")]),
-            (
-                "Strata",
-                [
-                    filled(
-                        strata,
-                        "Personas of each stratum: in the source, available after near-duplicates were dropped, "
-                        "wanted (quota) and drawn.",
-                        folded=len(strata) > FEW_STRATA,
-                    )
-                ],
-            ),
-            (
-                "Length",
-                [
-                    charts.histogram(
-                        "Personas by the length of their description.",
-                        bins.records,
-                        "pool",
-                        {"source_personas": "source", "drawn": "drawn"},
-                    ),
-                    filled(lengths, "Length in word pieces of the encoder, which reads the first 256."),
-                ],
-            ),
-            (
-                "Chat seeds",
-                [
-                    *(_by_pool(seeds, label, title) for label, title in BEGINNINGS.items()),
-                    filled(seeds, "Chat seeds by what they begin with.", folded=True),
-                ],
-            ),
-        ],
-        Note("No persona pool has been drawn.", "missing", f"colloquy run --build {build} --only personas"),
-    )
-
-
-def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
-    for attribute, title in ATTRIBUTES.items():
-        records = attributes.where(pool=pool, attribute=attribute).records
-        if not records:
-            continue
-        ordered = sorted(records, key=lambda one: one["found"]) if attribute == "age_bucket" else records
-        series = {
-            "source_percent": f"source (n = {numbers.count(records[0]['n_source'])})",
-            "drawn_percent": f"drawn (n = {numbers.count(records[0]['n_drawn'])})",
-        }
-        yield charts.bars(f"{title}, pool {pool}.", ordered, "found", series, "% of those who have one")
-
-
-def _by_pool(seeds: Answer, label: str, title: str) -> Block | None:
-    """The shares of a label's values among the seeds of each pool, most frequent first."""
-    records = seeds.where(label=label).records
-    n = {record["pool"]: record["n"] for record in records}
-    found: dict[str, Record] = {}
-    for record in records:
-        row = found.setdefault(record["found"], {"found": record["found"], **dict.fromkeys(n, 0.0)})
-        row[record["pool"]] = record["percent"]
-    ordered = sorted(found.values(), key=lambda row: -sum(row[pool] for pool in n))
-    series = {pool: f"{pool} (n = {numbers.count(n[pool])})" for pool in n}
-    of_whom = "by pool" if len(n) > 1 else f"pool {''.join(series.values())}"
-    return charts.bars(f"{title} of the chat seeds, {of_whom}.", ordered, "found", series, "% of the pool's seeds")
 
 
 def labels(ask: Ask, build: str) -> Section:

@@ -31,7 +31,7 @@ def estimate(view: View) -> Estimate:
     said = (
         f"the corpora hold at least scenes.sample = {section.sample.en:,} English and {section.sample.zh:,} Chinese "
         f"dialogues of {section.min_turns} to {section.max_turns} turns and at most {section.max_characters:,} "
-        "characters, no two of which are distilled to the same goals"
+        "characters, no two of which are distilled to the same goals or nearly so"
     )
     return Estimate(asks, {"scenes": scenes}, [said] if asks else [])
 

@@ -1,12 +1,10 @@
-"""Exact repeats after Unicode NFKC, case and space folding: of whole dialogues, and of goal pairs."""
+"""What repeats are known by: whole dialogues after Unicode NFKC, case and space folding, and pairs of goals."""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable
 
-from tasks.foundation.ids import digest
 from tasks.foundation.tables.scenes import Scene
 
 
@@ -24,17 +22,7 @@ def text_key(folded_texts: str) -> int:
     return int.from_bytes(hashlib.blake2b(folded_texts.encode(), digest_size=8).digest(), "big")
 
 
-def goals_key(scene: Scene) -> str:
-    """Equal for scenes of one language with the same pair of goals."""
-    return digest(scene.language, folded(scene.goal1).rstrip(".。"), folded(scene.goal2).rstrip(".。"))
-
-
-def first_of_each(keyed: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """(id, key) pairs in order → for each id that repeats an earlier one's key, the first id with that key."""
-    first: dict[str, str] = {}
-    repeats: dict[str, str] = {}
-    for identity, key in keyed:
-        original = first.setdefault(key, identity)
-        if original != identity:
-            repeats[identity] = original
-    return repeats
+def goals_of(scene: Scene) -> str:
+    """Both goals as one text; a full stop at the end of either makes no difference."""
+    stop = "。" if scene.language == "zh" else ". "
+    return stop.join(goal.strip().rstrip(".。") for goal in (scene.goal1, scene.goal2))

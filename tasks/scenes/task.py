@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.distinct import duplicates_among
+from tasks.foundation.diversity import likeness
 from tasks.foundation.ids import content_id
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
@@ -19,16 +21,17 @@ from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import Scene, SeedDialogue
 from tasks.foundation.tables.types import Language
+from tasks.scenes.balance import surplus
 from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.nameless import without_names
 from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
-from tasks.scenes.repeats import first_of_each, goals_key
+from tasks.scenes.repeats import goals_of
 from tasks.scenes.sampling import Sample, draw
 from tasks.scenes.wanted import FILTERS, filter_rules
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 SAMPLED = Table("sampled_seeds", SeedDialogue, ("seed_id",), "one row per seed dialogue to distil")
-DRAFTS = Table("scene_drafts", Scene, ("scene_id",), "one row per distilled seed, before repeats are dropped")
+DRAFTS = Table("scene_drafts", Scene, ("scene_id",), "one row per distilled seed, before duplicates are dropped")
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +97,7 @@ async def work(context: StageContext, seed: SeedDialogue, ask: Asker) -> Rows:
         max_tokens=section.max_tokens,
         reply=distilled(),
     )
-    return {"scene_drafts": [as_scene(seed, reply)]}
+    return {DRAFTS.name: [as_scene(seed, reply)]}
 
 
 def as_scene(seed: SeedDialogue, reply: Distilled) -> Scene:
@@ -108,15 +111,40 @@ def as_scene(seed: SeedDialogue, reply: Distilled) -> Scene:
 
 
 def finish(context: StageContext) -> Finished:
-    """All scenes but those whose pair of goals repeats an earlier one's (in order of their ids)."""
-    scenes = [Scene.model_validate(row) for row in context.made("scene_drafts").to_dicts()]
-    repeats = first_of_each((scene.scene_id, goals_key(scene)) for scene in scenes)
-    duplicates = [
-        Duplicate(table_name="scenes", row_id=repeat, duplicate_of=original, cosine=None, method="exact")
-        for repeat, original in repeats.items()
-    ]
-    kept = [scene for scene in scenes if scene.scene_id not in repeats]
-    return Finished({"scenes": kept, "duplicates": duplicates}, {"duplicate": len(repeats)} if repeats else {})
+    """All scenes but those whose pair of goals repeats, or is near, that of a kept one; as many of either language.
+
+    Who is kept depends on all drafts together: where a later run distils seeds that failed, it is decided anew.
+    """
+    section, seed = context.settings.scenes, context.settings.run.seed
+    drafts = {row["scene_id"]: Scene.model_validate(row) for row in context.made(DRAFTS.name).to_dicts()}
+    duplicates: list[Duplicate] = []
+    left: dict[Language, dict[str, str]] = {}
+    for language in LANGUAGES:
+        goals = {each: goals_of(scene) for each, scene in drafts.items() if scene.language == language}
+        near = duplicates_among("scenes", goals, language, context.similarity(language), section.goal_dedup, seed)
+        duplicates += near
+        left[language] = _without({duplicate.row_id for duplicate in near}, goals)
+    cut = surplus(left, seed) if section.one_to_one and section.sample.en == section.sample.zh else set()
+    _tell_left(left, cut)
+    left = {language: _without(cut, goals) for language, goals in left.items()}
+    named = [duplicate for duplicate in duplicates if duplicate.duplicate_of not in cut]
+    filtered = {
+        "duplicate": len(named),
+        "one_to_one": len(cut) + len(duplicates) - len(named),  # what is like a cut one is cut with it
+    }
+    rows: Rows = {
+        "scenes": [drafts[each] for goals in left.values() for each in goals],
+        "duplicates": named,
+        "diversity": [
+            likeness("scenes", list(goals.values()), language, context.similarity(language), seed)
+            for language, goals in left.items()
+        ],
+    }
+    return Finished(rows, {reason: count for reason, count in filtered.items() if count})
+
+
+def _without(ids: Collection[str], goals: Mapping[str, str]) -> dict[str, str]:
+    return {each: text for each, text in goals.items() if each not in ids}
 
 
 def _accounting(found: Gathering, *, n_near: int, n_items: int) -> Accounting:
@@ -146,6 +174,12 @@ def _tell(language: Language, sample: Sample, wanted: int) -> None:
         )
 
 
+def _tell_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -> None:
+    if len({len(ids) for ids in left.values()}) > 1:
+        counts = ", ".join(f"{len(ids)} {language}" for language, ids in left.items())
+        log.warning("scenes left: %s; cut to be one to one (scenes.one_to_one): %d", counts, len(cut))
+
+
 STAGE = Stage(
     name="scenes",
     reads=(),
@@ -153,12 +187,13 @@ STAGE = Stage(
     prepared=("seed_dialogues", "duplicates", "rejects", "sampled_seeds"),
     briefs=briefs_of,
     work=work,
-    worked=("scene_drafts",),
+    worked=(DRAFTS.name,),
     finish=finish,
-    finished=("scenes", "duplicates"),
+    finished=("scenes", "duplicates", "diversity"),
     drafts=(SAMPLED, DRAFTS),
     prompts=(DISTIL,),
     taxonomies=("goal_type",),
+    encodes=True,
     roles=lambda settings: {"distiller": [settings.scenes.distiller]},
     check=check,
     files=lambda settings: [FILTERS],

@@ -30,7 +30,10 @@ def good() -> Rows:
             _stage("personas", n_in=3, n_produced=1, n_filtered=1, n_failed=1),
             _stage("scenes", n_in=2, n_produced=1, n_filtered=1, n_failed=0),
         ],
-        "persona_candidates": [_row("persona_candidates", persona_id="p1", pool="a", token_count=3)],
+        "persona_candidates": [
+            _row("persona_candidates", persona_id="p1", pool="a", token_count=3, stratum="s"),
+            _row("persona_candidates", persona_id="p9", pool="a", token_count=3, stratum="t"),
+        ],
         "persona_pool": [_row("persona_pool", pool="a", rank=0, persona_id="p1", stratum="s", quota=1)],
         "characters": [
             _row("characters", character_id="c1", language="en", persona_id="p1", age=30, age_band="Adulthood"),
@@ -48,7 +51,9 @@ def good() -> Rows:
             _row(
                 "duplicates", table_name="seed_dialogues", row_id="s1#2", duplicate_of="s1", method="exact", cosine=None
             ),
+            _row("duplicates", table_name="characters", row_id="c9", duplicate_of="c1", method="minhash", cosine=None),
         ],
+        "diversity": [_row("diversity", table_name="characters", language="en", n=2)],
         "seed_dialogues": [
             _row("seed_dialogues", seed_id="s1", language="en", turns=[{"speaker": "A", "text": "hi"}], turn_count=1)
         ],

@@ -45,9 +45,11 @@ PLANTED: dict[str, Plant] = {
     "conflicts__selection_ranks_are_gapless": change("conflicts", selection_rank=1),
     "dialogues__pairing_was_selected": change("conflicts", selected=False),
     "dialogues__turn_count_matches": change("dialogues", turn_count=3),
+    "diversity__measured_over_what_is_there": without("characters"),
     "duplicates__cosine_only_when_embedded": change("duplicates", cosine=None),
     "duplicates__dropped_rows_are_not_used": again("persona_pool", persona_id="p9", rank=1, stratum="t"),
     "duplicates__kept_row_exists": change("duplicates", 1, duplicate_of="s404"),
+    "duplicates__kept_row_was_kept": again("duplicates", 2, row_id="c8", duplicate_of="c9"),
     "interaction_episodes__dialogue_exists": change("interaction_episodes", language="zh"),
     "interaction_episodes__familiarity_range": change("interaction_episodes", familiarity=11),
     "llm_calls__no_silent_end": change("llm_calls", finish_reason=None),
@@ -56,10 +58,13 @@ PLANTED: dict[str, Plant] = {
     "pairings__characters_differ": change("pairings", character2_id="c1"),
     "pairings__languages_agree": change("characters", 1, language="zh"),
     "persona_candidates__token_count_positive": change("persona_candidates", token_count=0),
+    "persona_pool__no_near_pair_recorded": again("persona_pool", persona_id="p9", rank=1, stratum="t"),
     "persona_pool__no_persona_twice": again("persona_pool", rank=1),
     "persona_pool__persona_exists": change("persona_pool", pool="b"),
+    "persona_pool__quotas_are_proportional": change("persona_pool", stratum="t"),
     "persona_pool__quotas_match": change("persona_pool", quota=2),
     "persona_pool__ranks_are_gapless": change("persona_pool", rank=1),
+    "persona_pool__stratum_is_the_personas": change("persona_pool", stratum="t"),
     "rejects__failures_are_counted": without("rejects"),
     "rejects__reason_given": change("rejects", reason=" "),
     "reviews__proposed_only_with_edit": change("reviews", action=None),
@@ -106,6 +111,35 @@ def test_a_label_without_a_verdict_is_found_too() -> None:
     rows = good()
     without("verdicts")(rows)
     assert found_by("verdicts__one_per_label", rows) == 1
+
+
+def test_two_pool_members_that_say_the_same_are_found_without_a_record_too() -> None:
+    rows = good()
+    rows["persona_candidates"][1]["description"] = "y"
+    again("persona_pool", persona_id="p9", rank=1, stratum="t")(rows)
+    rows["duplicates"].pop(0)
+    assert found_by("persona_pool__no_near_pair_recorded", rows) == 0
+    rows["persona_candidates"][1]["description"] = rows["persona_candidates"][0]["description"]
+    assert found_by("persona_pool__no_near_pair_recorded", rows) == 1
+
+
+@pytest.mark.parametrize(("kept", "lost"), [("characters", "c1"), ("scenes", "sc1")])
+def test_duplicates_of_designed_rows_name_one_that_is_there_and_are_not_there_themselves(kept: str, lost: str) -> None:
+    rows = good()
+    again("duplicates", 2, table_name=kept, row_id="x1", duplicate_of=lost)(rows)
+    assert found_by("duplicates__kept_row_exists", rows) == found_by("duplicates__dropped_rows_are_not_used", rows) == 0
+    again("duplicates", 2, table_name=kept, row_id=lost, duplicate_of="x404")(rows)
+    assert found_by("duplicates__kept_row_exists", rows) == found_by("duplicates__dropped_rows_are_not_used", rows) == 1
+
+
+def test_a_stratum_may_have_one_more_or_less_than_its_share_but_not_two() -> None:
+    rows = good()
+    rows["duplicates"].pop(0)
+    for number in range(2, 6):  # six personas, three of each stratum
+        again("persona_candidates", number % 2, persona_id=f"p{number}")(rows)
+    assert found_by("persona_pool__quotas_are_proportional", rows) == 0  # one drawn: half a persona each
+    again("persona_pool", persona_id="p2", rank=1)(rows)
+    assert found_by("persona_pool__quotas_are_proportional", rows) == 2  # both of s, where each has a share of one
 
 
 def test_every_check_runs_on_an_empty_store(tmp_path: Any) -> None:

@@ -98,7 +98,7 @@ async def test_a_character_has_what_was_drawn_and_what_the_designer_wrote(run: t
     assert list(briefs) and set(briefs) == set(prepared.items[-2:])
     brief = briefs[prepared.items[-1]]
     ask = FakeAsker(SKETCH)
-    (character,) = (await STAGE.work(context, brief, ask))["characters"]
+    (character,) = (await STAGE.work(context, brief, ask))["character_drafts"]
     plain = character.model_dump()
     assert plain["character_id"] == prepared.items[-1] and plain["name"] == "Ada"
     assert plain["persona_id"] == brief.persona_id and plain["language"] == "zh"

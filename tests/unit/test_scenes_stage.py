@@ -223,24 +223,6 @@ async def test_a_seed_is_distilled_in_one_request_and_its_names_are_taken_out(tm
     assert "1: May I borrow it?\n2: No.\n1: Please?" in asked["messages"][1].content
 
 
-def test_scenes_with_the_goals_of_another_are_duplicates(tmp_path: Path) -> None:
-    from tasks.scenes.task import as_scene
-
-    context = FakeContext(STAGE)
-    rows = [SODA | {"dialogue": ["x", "y", f"{n}"]} for n in range(3)]
-    seeds = seeds_of(tmp_path, "soda", rows).seeds
-    replies = [REPLY, REPLY | {"goal2": "to  KEEP the bicycle."}, REPLY | {"goal2": "To sell it"}]
-    scenes = [as_scene(seed, distilled().model_validate(reply)) for seed, reply in zip(seeds, replies, strict=True)]
-    context.add({"scene_drafts": scenes})
-    assert STAGE.finish is not None
-    finished = STAGE.finish(context)
-    same = sorted(scene.scene_id for scene in scenes[:2])
-    (duplicate,) = finished.rows["duplicates"]
-    assert (duplicate.row_id, duplicate.duplicate_of) == (same[1], same[0])  # type: ignore[attr-defined]
-    assert finished.filtered == {"duplicate": 1}
-    assert {row.scene_id for row in finished.rows["scenes"]} == {same[0], scenes[2].scene_id}  # type: ignore[attr-defined]
-
-
 def test_the_goal_type_is_one_of_the_taxonomy() -> None:
     enum = distilled().model_json_schema()["properties"]["goal_type"]["enum"]
     assert tuple(enum) == taxonomy("goal_type").names

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.scenes.nameless import without_names
 from tasks.scenes.rejoin import rejoin, tidy
-from tasks.scenes.repeats import first_of_each, folded
+from tasks.scenes.repeats import folded
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,3 @@ def test_no_name_is_left_in_a_goal(own: str, other: str, words: list[str]) -> No
 
 def test_folding_levels_width_case_and_spaces() -> None:
     assert folded(" Ｈello\u3000 WORLD ") == "hello world"
-
-
-def test_the_first_of_equal_keys_is_kept_and_named() -> None:
-    assert first_of_each([("s1", "k"), ("s2", "other"), ("s3", "k"), ("s4", "k")]) == {"s3": "s1", "s4": "s1"}

@@ -30,7 +30,7 @@ from tasks.foundation.tables.evaluation import (
     TurnJudgement,
 )
 from tasks.foundation.tables.operations import LlmCall, Reject, Reply
-from tasks.foundation.tables.personas import Character, Duplicate, PersonaCandidate, PersonaPoolRow
+from tasks.foundation.tables.personas import Character, Diversity, Duplicate, PersonaCandidate, PersonaPoolRow
 from tasks.foundation.tables.results import Agreement, Comparison, Metric, Model
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene, SeedDialogue
 from tasks.foundation.tables.table import Table
@@ -54,6 +54,7 @@ _DECLARED: tuple[Table, ...] = (
     Table("persona_pool", PersonaPoolRow, ("pool", "rank"), "one row per sampled persona"),
     Table("characters", Character, ("character_id",), "one row per designed dialogue participant"),
     Table("duplicates", Duplicate, ("table_name", "row_id"), "one row per dropped duplicate"),
+    Table("diversity", Diversity, ("table_name", "language", "statistic"), "one row per table, language and statistic"),
     Table("seed_dialogues", SeedDialogue, ("seed_id",), "one row per usable seed dialogue"),
     Table("scenes", Scene, ("scene_id",), "one row per distilled pair of goals and their scene"),
     Table("pairings", Pairing, ("pairing_id",), "one row per scene with two characters"),

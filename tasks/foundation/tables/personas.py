@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tasks.foundation.tables.types import Float32, Int32, Json, Language, Row
+from tasks.foundation.tables.types import Float32, Float64, Int32, Int64, Json, Language, Row
 
 
 class BigFive(Row):
@@ -81,6 +81,18 @@ class Character(Row):
     culture: str = Field(description="cultural background")
     relationship: str = Field(description="the people in the character's life")
     speaking_style: str = Field(description="speaking style and language habits")
+
+
+class Diversity(Row):
+    table_name: str = Field(description="the table whose rows were looked at")
+    language: Language = Field(description="language of the rows")
+    statistic: Literal["mean_cosine", "mean_jaccard", "attribute_coverage"] = Field(
+        description="mean likeness of two texts (by encoder, or by characters where none knows the language); share "
+        "of the attribute pool's values that occur"
+    )
+    value: Float64 | None = Field(description="0 to 1; null: fewer than two texts, or no row")
+    n: Int64 = Field(description="rows looked at", ge=0)
+    n_of: Int64 = Field(description="pairs of texts, or values of the attribute pool, that the value is over", ge=0)
 
 
 class Duplicate(Row):

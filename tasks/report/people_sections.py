@@ -1,0 +1,151 @@
+"""The sections on people: the pools of source personas, and the characters designed for DEMO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tasks.report import charts, numbers
+from tasks.report.blocks import Block, Note, Section, filled, section
+from tasks.report.questions import Answer, Record
+
+Ask = Callable[[str], Answer]
+
+ATTRIBUTES = {
+    "age_bucket": "Age",
+    "sex": "Sex",
+    "occupation_group": "Occupation group",
+    "first_topic": "First topic",
+    "interaction_length": "Length of the interaction history",
+}
+BEGINNINGS = {
+    "emotion": "Emotions",
+    "first_topic": "First topics",
+    "latent": "Latent intents",
+    "explicit": "Explicit intents",
+}
+FEW_STRATA = 40
+DRAWN = {
+    "age_band": "Age bands",
+    "personal_value": "Personal values",
+    "moral_value": "Moral values",
+    "decision_style": "Decision styles",
+    "social_skill": "Social skills",
+    "inspired_by": "Inspired by",
+}
+
+
+def pools(ask: Ask, build: str) -> Section:
+    attributes, strata, lengths, bins = (
+        ask(name) for name in ("persona_attributes", "persona_strata", "persona_lengths", "persona_token_bins")
+    )
+    by_pool = [(pool, list(_attribute_charts(attributes, pool))) for pool in attributes.values("pool")]
+    seeds = ask("chat_seed_labels")
+    return section(
+        "personas",
+        "Persona pools",
+        "Who the source holds and who was drawn. A pool is drawn by stratum, after near-duplicates were dropped: "
+        "shares should be alike, but for the rounding of a small pool. How the chats of these personas begin is the "
+        "seeder's choice.",
+        [
+            *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
+            ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.")]),
+            (
+                "Strata",
+                [
+                    filled(
+                        strata,
+                        "Personas of each stratum: in the source, available after near-duplicates were dropped, "
+                        "wanted (quota) and drawn.",
+                        folded=len(strata) > FEW_STRATA,
+                    )
+                ],
+            ),
+            (
+                "Length",
+                [
+                    charts.histogram(
+                        "Personas by the length of their description.",
+                        bins.records,
+                        "pool",
+                        {"source_personas": "source", "drawn": "drawn"},
+                    ),
+                    filled(lengths, "Length in word pieces of the encoder, which reads the first 256."),
+                ],
+            ),
+            (
+                "Chat seeds",
+                [
+                    *(
+                        _side_by_side(seeds.where(label=label).records, "pool", f"{title} of the chat seeds", "seeds")
+                        for label, title in BEGINNINGS.items()
+                    ),
+                    filled(seeds, "Chat seeds by what they begin with.", folded=True),
+                ],
+            ),
+        ],
+        Note("No persona pool has been drawn.", "missing", f"colloquy run --build {build} --only personas"),
+    )
+
+
+def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
+    for attribute, title in ATTRIBUTES.items():
+        records = attributes.where(pool=pool, attribute=attribute).records
+        if not records:
+            continue
+        ordered = sorted(records, key=lambda one: one["found"]) if attribute == "age_bucket" else records
+        series = {
+            "source_percent": f"source (n = {numbers.count(records[0]['n_source'])})",
+            "drawn_percent": f"drawn (n = {numbers.count(records[0]['n_drawn'])})",
+        }
+        yield charts.bars(f"{title}, pool {pool}.", ordered, "found", series, "% of those who have one")
+
+
+def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -> Block | None:
+    """The percentages of each group side by side, the most frequent value first; each group with its n."""
+    n = {record[group]: record["n"] for record in records}
+    found: dict[str, Record] = {}
+    for record in records:
+        row = found.setdefault(record["found"], {"found": record["found"], **dict.fromkeys(n, 0.0)})
+        row[record[group]] = record["percent"]
+    ordered = sorted(found.values(), key=lambda row: -sum(row[name] for name in n))
+    series = {name: f"{name} (n = {numbers.count(n[name])})" for name in n}
+    of_whom = f"by {group}" if len(n) > 1 else "".join(series.values())
+    return charts.bars(f"{caption}, {of_whom}.", ordered, "found", series, f"% of the {group}'s {whose}")
+
+
+def characters(ask: Ask, build: str) -> Section:
+    drawn, diversity = ask("character_attributes"), ask("diversity")
+    return section(
+        "characters",
+        "Characters and scenes",
+        "How unlike the participants are that the designer made from drawn attributes and inspiring texts, and the "
+        "goals that were distilled. Of near-duplicates the first in a seeded order is kept.",
+        [
+            (
+                "Diversity",
+                [
+                    filled(
+                        diversity,
+                        "Mean likeness of two texts (0 nothing in common, 1 the same), and the share of the attribute "
+                        "pool that occurs; over rows (n) and what of.",
+                    )
+                ],
+            ),
+            (
+                "Attributes",
+                [
+                    *(
+                        _side_by_side(
+                            drawn.where(attribute=attribute).records,
+                            "language",
+                            f"{title} of the characters",
+                            "characters",
+                        )
+                        for attribute, title in DRAWN.items()
+                    ),
+                    filled(drawn, "Characters by what was drawn for them.", folded=True),
+                ],
+            ),
+        ],
+        Note("No character has been designed.", "missing", f"colloquy run --build {build} --only personas"),
+    )
