@@ -62,10 +62,10 @@ def similarity_of(language: Language, settings: Settings, cache: Path | None = N
 
 def recorded(similarity: Similarity) -> dict[str, str]:
     """What a commit says of it."""
-    if isinstance(similarity, Encoder):
-        fingerprint = similarity.fingerprint[:16]
-        return {"encoder": similarity.name, "precision": similarity.precision, "fingerprint": fingerprint}
-    return {"method": BY_CHARACTERS, "why": similarity.why}
+    if isinstance(similarity, ByCharacters):
+        return {"method": BY_CHARACTERS, "why": similarity.why}
+    fingerprint = similarity.fingerprint[:16]
+    return {"encoder": similarity.name, "precision": similarity.precision, "fingerprint": fingerprint}
 
 
 def _check_knows(name: str, language: Language) -> None:

@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tasks.foundation.stats.ranks import spearman
+from tasks.foundation.tables.types import Language
 
 Encode = Callable[[Sequence[str]], np.ndarray]
+EncodeIn = Callable[[Language], Encode | None]
+"""How texts of a language are encoded; None where no encoder here knows it."""
 FEWEST_TURNS = 3
 """Turns from which an alignment can be told."""
 CONSTANT = 1e-9

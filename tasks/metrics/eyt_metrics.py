@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from tasks.foundation.settings import MetricsSection
+from tasks.foundation.similarity import LANGUAGES
+from tasks.foundation.sources.script import language_of
+from tasks.foundation.tables.types import Language
 from tasks.foundation.taxonomies import taxonomy
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
 from tasks.metrics.completion import completion_metrics, satisfaction
 from tasks.metrics.drift import (
-    Encode,
+    EncodeIn,
     alignments,
     intent_text,
     mean_by_conversation,
@@ -28,8 +32,10 @@ from tasks.metrics.subjective import subjective_metrics, unweighted_by_turn, wei
 
 TAXONOMY = {"explicit": "explicit_intent", "latent": "latent_intent"}
 
+log = logging.getLogger(__name__)
 
-def objective_metrics(study: Study, encode: Encode) -> list[Observed]:
+
+def objective_metrics(study: Study, encode_in: EncodeIn) -> list[Observed]:
     """What needs no judge: labels, drift, alignment, length, faults."""
     nothing = np.zeros(len(study.void), dtype=bool)
     length = study.conversations["t_actual"].to_numpy().astype(float)
@@ -39,30 +45,56 @@ def objective_metrics(study: Study, encode: Encode) -> list[Observed]:
         found.append(accuracy(f"{label}_accuracy", gold == predicted, study.counted))
         found.append(label_f1(f"{label}_macro_f1", gold, predicted, study.counted))
     found.append(unreadable_share(study.unreadable, study.counted))
-    found += trajectory_metrics(study, encode)
+    found += trajectory_metrics(study, encode_in)
     found.append(mean_over_units("t_actual", length, void=study.void))
     found.append(mean_over_units("void_share", study.void.astype(float), void=nothing))
     found.append(mean_over_units("target_fault_share", study.target_fault.astype(float), void=study.void))
     return found
 
 
-def trajectory_metrics(study: Study, encode: Encode) -> list[Observed]:
+def trajectory_metrics(study: Study, encode_in: EncodeIn) -> list[Observed]:
     """The three drifts and the alignment; a prediction lost to infrastructure is no turn of theirs."""
     gold, predicted = _texts(study.gold), _texts(study.predicted)
     finals = [study.conversations["final_intent"][int(place)] for place in study.conversation]
     said = [text for side in (gold, predicted) for texts in side.values() for text in texts]
-    vectors = vectors_of([*said, *finals], encode)
+    encode = encode_in("en")
+    assert encode is not None, "labels and definitions are English"
+    vectors = vectors_of([*said, *(final for final in finals if _language(final) == "en")], encode)
     found = []
     for name in gold:
         drifts = np.where(study.lost, np.nan, turn_drifts(gold[name], predicted[name], vectors))
         values = mean_by_conversation(drifts, study.conversation, len(study.void))
         found.append(mean_over_units(f"drift_{name}", values, void=study.void))
-    near = 1 - turn_drifts(finals, predicted["latent"], vectors)
+    near = _near_finals(finals, predicted["latent"], vectors, encode_in)
     told = np.array([text is not None for text in predicted["latent"]], dtype=bool) & ~study.lost
     told &= np.array([final is not None for final in finals], dtype=bool)
     series = np.where(told, near, np.nan)
     values = alignments(study.position, series, study.conversation, len(study.void))
     return [*found, mean_over_units("alignment", values, void=study.void)]
+
+
+def _near_finals(
+    finals: Sequence[str | None], latent: Sequence[str | None], vectors: Mapping[str, np.ndarray], encode_in: EncodeIn
+) -> np.ndarray:
+    """The cosine of each turn's latent intent with the final intent [turns]; NaN where that is Chinese and no encoder
+    here knows both languages."""
+    near = np.full(len(finals), np.nan)
+    for language in LANGUAGES:
+        turns = [turn for turn, final in enumerate(finals) if _language(final) == language]
+        if not turns:
+            continue
+        ends, labels = [finals[turn] for turn in turns], [latent[turn] for turn in turns]
+        if language == "en":
+            near[turns] = 1 - turn_drifts(ends, labels, vectors)
+        elif (encode := encode_in(language)) is not None:
+            near[turns] = 1 - turn_drifts(ends, labels, vectors_of([*ends, *labels], encode))
+        else:
+            log.warning("no encoder here knows %s: final intents in it have no alignment", LANGUAGES[language])
+    return near
+
+
+def _language(text: str | None) -> Language:
+    return language_of(text or "")
 
 
 def _texts(side: Callable[[str], np.ndarray]) -> dict[str, list[str | None]]:

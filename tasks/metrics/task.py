@@ -24,12 +24,15 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import digest, seed_of
 from tasks.foundation.settings import CONFIGS, Settings
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.results import Agreement
+from tasks.foundation.tables.types import Language
 from tasks.metrics.demo_benchmark import DemoBench
+from tasks.metrics.drift import Encode
 from tasks.metrics.eyt_benchmark import EytBench
 from tasks.metrics.label_agreement import (
     Found,
@@ -70,7 +73,7 @@ def prepare(context: StageContext) -> Prepared:
     demo = DemoBench.of(context.read, settings.judging.judges, bootstrap)
     eyt = EytBench.of(context.read, settings.judging.judges, settings.metrics, bootstrap)
     demo_metrics, demo_comparisons = demo.metrics_and_comparisons()
-    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(lambda texts: context.encoder().encode(texts))
+    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(lambda language: _encode_in(context, language))
     aliases = [*aliases_in_settings(settings), *aliases_in_data(context.read)]
     return Prepared(
         items=[],
@@ -108,6 +111,13 @@ def _rows(scope: Scope, found: Iterable[Found]) -> Iterator[Agreement]:
             ci_high=one.agreed.ci_high,
             n=one.agreed.n,
         )
+
+
+def _encode_in(context: StageContext, language: Language) -> Encode | None:
+    if language == "en":
+        return lambda texts: context.encoder().encode(texts)
+    similarity = context.similarity(language)
+    return similarity.encode if isinstance(similarity, Encoder) else None
 
 
 def _accounting(context: StageContext, demo: DemoBench, eyt: EytBench) -> Accounting:

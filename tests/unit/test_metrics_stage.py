@@ -20,6 +20,7 @@ MADE = ("chat_seeds", "conversations", "conversation_turns", "turn_judgements", 
 
 
 class Fingerprinted(Encoder):
+    name, precision = "planted", "float32"
     fingerprint = "planted"
 
 

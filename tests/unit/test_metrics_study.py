@@ -34,7 +34,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tasks.foundation.encoder import Encoder as SentenceEncoder
 from tasks.foundation.ids import seed_of
+from tasks.foundation.similarity import ByCharacters
 from tasks.foundation.stage import Prepared
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables import TABLES
@@ -61,6 +63,7 @@ OPENING, SECOND, OTHER, LAST = (
     "My boss is never happy",
     "That is all I can say",
 )
+CHINESE = "看清这份工作值不值得继续做下去"
 ALPHA = {0.05: '{"alpha":0.05}', 0.10: '{"alpha":0.1}', 0.15: '{"alpha":0.15}'}
 
 
@@ -508,3 +511,32 @@ def test_the_stage_declares_what_it_reads_and_writes() -> None:
     assert STAGE.roles(Context({}).settings) == {}, "no model is asked, so no key is needed"
     one, other = (STAGE.files(Context({}, *changes).settings) for changes in ((), (f"judging.judges=[{A},{B}]",)))
     assert one != other, "the configured panel is part of the fingerprint"
+
+
+def in_chinese(similarity: Any) -> list[Any]:
+    """The metrics of the study with final intents in Chinese, compared with whatever `similarity` is."""
+    rows = planted()
+    seeds = [{**seed, "final_intent": CHINESE} for seed in rows["chat_seeds"]]
+    context = Context(rows | {"chat_seeds": seeds}, *SETTINGS, encoder=Encoder())
+    context.similarity = lambda language: similarity  # type: ignore[attr-defined]
+    return list(prepare(context).rows["metrics"])
+
+
+def test_a_chinese_final_intent_has_no_alignment_where_no_encoder_knows_chinese(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = in_chinese(ByCharacters("zh", "no weights"))
+    aligned = [row for row in found if row.metric == "alignment"]
+    assert aligned and all(row.value is None and row.n == 0 for row in aligned)
+    drifts = [row for row in prepared().rows["metrics"] if row.metric.startswith("drift_")]  # type: ignore[attr-defined]
+    assert [row for row in found if row.metric.startswith("drift_")] == drifts
+    assert [record.getMessage() for record in caplog.records if "final intents in it" in record.getMessage()]
+
+
+def test_a_chinese_final_intent_is_aligned_by_the_encoder_that_knows_chinese() -> None:
+    class Multilingual(SentenceEncoder):
+        def encode(self, texts: Sequence[str], *_: Any, **__: Any) -> np.ndarray:
+            return Encoder().encode([FINAL_INTENT if text == CHINESE else text for text in texts])
+
+    expected = [row for row in prepared().rows["metrics"] if row.metric == "alignment"]  # type: ignore[attr-defined]
+    assert [row for row in in_chinese(Multilingual("zh")) if row.metric == "alignment"] == expected
