@@ -55,8 +55,8 @@ def check(context: StageContext) -> None:
     for texts in section.inspirations:
         next(texts_of(texts))
     for language in LANGUAGES:
-        inspires = section.sources or [texts for texts in section.inspirations if texts.language == language]
-        if section.characters.of(language) and not inspires:
+        inspired = bool(section.sources) or language in {texts.language for texts in section.inspirations}
+        if section.characters.of(language) and not inspired:
             raise ConfigError(
                 f"personas.characters asks for {section.characters.of(language)} characters in {language}, but there "
                 "is nothing that could inspire one: expected a pool in personas.sources, or a text file of this "
