@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     import duckdb
     from rich.table import Table
 
-    from tasks.foundation.encoder import Encoder
+    from tasks.foundation.run import Workspace
     from tasks.foundation.store.layout import Layout
     from tasks.personas.rethreshold import Remaining
 
-POOLS = "select pool, count(*) from persona_candidates group by pool order by pool"
-PERSONAS = "select persona_id, description from persona_candidates where pool = ?"
+POOLS = "select pool, language, count(*) from persona_candidates group by all order by all"
+PERSONAS = "select persona_id, description from persona_candidates where pool = ? and language = ?"
 
 app = typer.Typer(help="Questions about the personas of a build.", no_args_is_help=True)
 
@@ -46,10 +46,12 @@ def rethreshold(
     name = build or shown_build(layout)
     if name is None:
         raise StoreError(f"there is no build in {layout.root} to look at: run `colloquy run` first")
-    found, used, size = _at_thresholds(layout, name, thresholds)
+    found, left_out, used, size = _at_thresholds(layout, name, thresholds)
     console = terminal()
     console.print(f"build {name}: personas.dedup.threshold {used:g}, personas.pool_size {size:,} of each pool")
     console.print(remaining_table(found, used, size))
+    for line in left_out:
+        console.print(line)
 
 
 def remaining_table(found: dict[str, list[Remaining]], used: float, size: int) -> Table:
@@ -72,24 +74,35 @@ def remaining_table(found: dict[str, list[Remaining]], used: float, size: int) -
 
 def _at_thresholds(
     layout: Layout, build: str, thresholds: Sequence[float]
-) -> tuple[dict[str, list[Remaining]], float, int]:
-    """For each pool what remains at the build's own threshold and the others; the former, and the size of pools."""
+) -> tuple[dict[str, list[Remaining]], list[str], float, int]:
+    """For each pool what remains at the build's own threshold and the others; who is left out of that, in words; the
+    build's threshold, and the size of pools."""
+    from tasks.foundation.encoder import Encoder
+    from tasks.foundation.similarity import LANGUAGES
     from tasks.foundation.store.views import views_of
-    from tasks.personas.rethreshold import load_pool, remaining
+    from tasks.personas.rethreshold import added, load_pool, remaining
 
-    found: dict[str, list[Remaining]] = {}
+    parts: dict[str, list[list[Remaining]]] = {}
+    left_out: list[str] = []
     with views_of(layout, build) as connection:
-        settings, encoder = _made_with(layout, build)
+        settings, workspace = _made_with(layout, build)
         dedup, seed = settings["personas"]["dedup"], settings["run"]["seed"]
-        for pool, n in connection.execute(POOLS).fetchall():
-            stored = load_pool(pool, n, _chunks(connection, pool), encoder)
-            each = sorted({dedup["threshold"], *thresholds})
-            found[pool] = [remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
-    return found, dedup["threshold"], settings["personas"]["pool_size"]
+        each = sorted({dedup["threshold"], *thresholds})
+        for pool, language, n in connection.execute(POOLS).fetchall():
+            similarity = workspace.similarity(language)
+            if not isinstance(similarity, Encoder):
+                left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.told}")
+                continue
+            encoder = similarity.reading(dedup["encode"])
+            stored = load_pool(pool, n, _chunks(connection, pool, language), encoder)
+            found = [remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
+            parts.setdefault(pool, []).append(found)
+    pools = {pool: [added(line) for line in zip(*some, strict=True)] for pool, some in parts.items()}
+    return pools, left_out, dedup["threshold"], settings["personas"]["pool_size"]
 
 
-def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Encoder]:
-    """The settings that the personas of a build were made with, and the encoder of its profile."""
+def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
+    """The settings that the personas of a build were made with, and a workspace of its profile."""
     from tasks.foundation.errors import StoreError
     from tasks.foundation.run import Workspace
     from tasks.foundation.store.commits import commits_of
@@ -97,12 +110,12 @@ def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Encoder]:
     commit = commits_of(layout, build).get("personas")
     if commit is None:
         raise StoreError(f"build {build} has no personas yet: run `colloquy run --build {build} --only personas` first")
-    return commit.record["settings"], Workspace.open(commit.record["profile"], layout=layout).encoder
+    return commit.record["settings"], Workspace.open(commit.record["profile"], layout=layout)
 
 
-def _chunks(connection: duckdb.DuckDBPyConnection, pool: str) -> Iterator[list[tuple[str, str]]]:
+def _chunks(connection: duckdb.DuckDBPyConnection, pool: str, language: str) -> Iterator[list[tuple[str, str]]]:
     from tasks.personas.rethreshold import READ_AT_ONCE
 
-    rows = connection.execute(PERSONAS, [pool])
+    rows = connection.execute(PERSONAS, [pool, language])
     while chunk := rows.fetchmany(READ_AT_ONCE):
         yield chunk

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tasks.foundation.dedupe import deduplicate
-from tasks.foundation.encoder import DIMENSIONS, Encoder
+from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import StoreError
 from tasks.foundation.nearest import SearchName
 
@@ -37,6 +37,7 @@ class StoredPool:
 
     name: str
     vectors: np.ndarray
+    slack: float
     ids: list[str] = field(default_factory=list)
     text_hashes: list[str] = field(default_factory=list)
     alone: dict[int, np.ndarray] = field(default_factory=dict)
@@ -49,7 +50,7 @@ class StoredPool:
 
 def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], encoder: Encoder) -> StoredPool:
     """A pool of `n` from chunks of (persona_id, description). StoreError when the cache lacks any of them."""
-    pool = StoredPool(name, np.empty((n, DIMENSIONS), np.float32))
+    pool = StoredPool(name, np.empty((n, encoder.dimensions), np.float32), encoder.slack)
     missing: list[str] = []
     for chunk in personas:
         before, texts = len(pool.ids), [text for _, text in chunk]
@@ -70,10 +71,28 @@ def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], 
     return pool
 
 
+def added(parts: Sequence[Remaining]) -> Remaining:
+    """What a threshold leaves of a pool whose languages were compared one by one."""
+    return Remaining(
+        threshold=parts[0].threshold,
+        n_candidates=sum(part.n_candidates for part in parts),
+        n_kept=sum(part.n_kept for part in parts),
+        n_same_text=sum(part.n_same_text for part in parts),
+        n_close=sum(part.n_close for part in parts),
+    )
+
+
 def remaining(pool: StoredPool, threshold: float, seed: int, search: SearchName) -> Remaining:
     """What the pool would keep."""
     result = deduplicate(
-        pool.ids, pool.text_hashes, pool.vectors, pool.exact_vector, threshold=threshold, seed=seed, search=search
+        pool.ids,
+        pool.text_hashes,
+        pool.vectors,
+        pool.exact_vector,
+        threshold=threshold,
+        seed=seed,
+        search=search,
+        slack=pool.slack,
     )
     same_text = sum(each.method == "exact" for each in result.dropped)
     return Remaining(

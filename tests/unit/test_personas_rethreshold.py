@@ -95,6 +95,7 @@ async def test_the_command_counts_each_pool_and_leaves_the_build_alone(
     monkeypatch.setenv("COLLOQUY_ARTIFACTS", str(tmp_path / "artifacts"))
     bench = Bench(tmp_path)
     rows = [persona(n).model_copy(update={"description": text}) for n, text in enumerate(TEXTS.values())]
+    rows.append(persona(9).model_copy(update={"description": "护士", "language": "zh"}))
     await bench.give("personas", {"persona_candidates": rows})
     files = sorted((tmp_path / "artifacts").rglob("*.parquet"))
 
@@ -111,6 +112,7 @@ async def test_the_command_counts_each_pool_and_leaves_the_build_alone(
     counts = [line.split()[:6] for line in out.splitlines() if line.split()[:1] == ["p"]]
     assert [line[1:5] for line in counts] == [["0.5", "5", "1", "2"], ["0.85", "5", "1", "1"], ["0.95", "5", "1", "0"]]
     assert [line[5] for line in counts] == ["2", "3", "4"]
+    assert "p: 1 in Chinese are not counted, texts are compared by their characters" in " ".join(out.split())
     assert sorted((tmp_path / "artifacts").rglob("*.parquet")) == files
     assert "expected thresholds above 0 and up to 1, found 1.5" in colloquy("1.5")[1]
     assert "build 'nix' does not exist" in colloquy("0.9", "--build", "nix")[1]
