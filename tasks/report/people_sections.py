@@ -30,7 +30,7 @@ DRAWN = {
     "moral_value": "Moral values",
     "decision_style": "Decision styles",
     "social_skill": "Social skills",
-    "inspired_by": "Inspired by",
+    "inspired_by": "Inspirations",
 }
 
 
@@ -127,7 +127,7 @@ def characters(ask: Ask, build: str) -> Section:
                     filled(
                         diversity,
                         "Mean likeness of two texts (0 nothing in common, 1 the same), and the share of the attribute "
-                        "pool that occurs; over rows (n) and what of.",
+                        "pool that occurs. n: rows looked at; n of: pairs or values that it is over.",
                     )
                 ],
             ),
