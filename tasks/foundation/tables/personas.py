@@ -46,7 +46,7 @@ class PersonaCandidate(Row):
     )
     speaking_style: str | None = Field(description="null: absent in source")
     hobbies: list[str] = Field(description="hobbies as the source lists them; may be empty")
-    token_count: Int32 = Field(description="word pieces of the description in the pool's encoder, untruncated")
+    token_count: Int32 = Field(description="word pieces of the description in the English encoder, untruncated")
     stratum: str = Field(description="what its pool is sampled by, parts joined by ' × '; 'unknown' for an absent part")
     licence: str = Field(description="licence of the source")
     raw: Json = Field(description="the source row")
@@ -100,4 +100,7 @@ class Duplicate(Row):
     row_id: str = Field(description="id of the dropped row; exact repeats of one id carry '#n'")
     duplicate_of: str = Field(description="id of the kept row that is closest to it")
     cosine: Float32 | None = Field(description="cosine similarity of the two; null: found by their texts")
-    method: Literal["exact", "embedding", "minhash"] = Field(description="how it was found")
+    method: Literal["exact", "embedding", "minhash"] = Field(
+        description="how it was found: exact, the same text; embedding, by cosine; minhash, by the share of character "
+        "sequences in common"
+    )
