@@ -64,7 +64,7 @@ def pools(ask: Ask, build: str) -> Section:
                 "Length",
                 [
                     charts.histogram(
-                        "Personas by the length of their description.",
+                        f"Personas by the length of their description ({_counted(lengths)}).",
                         bins.records,
                         "pool",
                         {"source_personas": "source", "drawn": "drawn"},
@@ -98,6 +98,15 @@ def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
             "drawn_percent": f"drawn (n = {numbers.count(records[0]['n_drawn'])})",
         }
         yield charts.bars(f"{title}, pool {pool}.", ordered, "found", series, "% of those who have one")
+
+
+def _counted(lengths: Answer) -> str:
+    """How many personas of each pool there are, and how many were drawn."""
+    return "; ".join(
+        f"{pool}: "
+        + ", ".join(f"n = {numbers.count(one['personas'])} {one['part']}" for one in lengths.where(pool=pool).records)
+        for pool in lengths.values("pool")
+    )
 
 
 def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -> Block | None:
