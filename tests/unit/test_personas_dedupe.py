@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation import nearest
 from tasks.foundation.dedupe import Deduplicated, Dropped, deduplicate
+from tasks.foundation.encoder import SLACK
 from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
 from tasks.foundation.nearest.bound import Bound, principal_axes
@@ -100,6 +101,20 @@ def test_the_kept_set_is_that_of_the_sequential_definition(angles, random, block
     expected = by_definition(ids, texts, exact)
     found = by_id(run(ids, texts, exact, noise, block=block, way=way), ids)
     assert_same(found, expected)
+
+
+@given(ANGLES, st.integers(0, 2**31), st.sampled_from(WAYS))
+def test_vectors_of_lower_precision_keep_the_same_when_the_slack_says_how_far_off_they_are(angles, seed, way) -> None:
+    exact = unit_rows(angles)
+    near = exact + np.random.default_rng(seed).uniform(-0.003, 0.003, exact.shape)
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    assert np.abs(near @ near.T - exact @ exact.T).max() < SLACK["bfloat16"]
+    ids, texts = [f"persona_{i}" for i in range(len(angles))], [f"text {i}" for i in range(len(angles))]
+    found = by_id(run(ids, texts, exact, near - exact, way=way, slack=SLACK["bfloat16"]), ids)
+    expected = by_definition(ids, texts, exact)
+    assert {name: end and end[0] for name, end in found.items()} == {
+        name: end and end[0] for name, end in expected.items()
+    }
 
 
 @given(ANGLES, st.randoms(use_true_random=False), st.integers(1, 50))
