@@ -1,0 +1,116 @@
+"""The sections on people: strata, the beginnings of chats and the characters, each number with its n."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.report.blocks import Figure, Section
+from tasks.report.people_sections import characters, pools
+from tasks.report.questions import Record, ask
+from tests.contract.sql_rows import Rows, _row, good, tables_of
+
+
+def answers(name: str, rows: Rows) -> list[Record]:
+    with tables_of(rows) as connection:
+        return ask(connection, name).records
+
+
+def shown(make: Any, rows: Rows) -> tuple[Section, dict[str, str]]:
+    """A section, and its figures' descriptions by caption."""
+    with tables_of(rows) as connection:
+        made = make(lambda name: ask(connection, name), "b1")
+    figures = [block for group in made.groups for block in group.blocks if isinstance(block, Figure)]
+    return made, {figure.caption: figure.description for figure in figures}
+
+
+def persona(number: int, stratum: str, **values: Any) -> Record:
+    return _row("persona_candidates", persona_id=f"p{number}", pool="a", stratum=stratum, token_count=number, **values)
+
+
+def drawn(number: int, stratum: str, quota: int, rank: int) -> Record:
+    return _row("persona_pool", pool="a", rank=rank, persona_id=f"p{number}", stratum=stratum, quota=quota)
+
+
+def pool() -> Rows:
+    """Five personas: three of s, one of which is near another, and one each of t and u; two of s and t are drawn."""
+    near = {"table_name": "persona_candidates", "row_id": "p3", "duplicate_of": "p1", "method": "embedding"}
+    return {
+        "persona_candidates": [*(persona(n, "s") for n in (1, 2, 3)), persona(4, "t"), persona(5, "u")],
+        "persona_pool": [drawn(1, "s", 1, 0), drawn(4, "t", 1, 1)],
+        "duplicates": [_row("duplicates", **near, cosine=0.9)],
+    }
+
+
+def test_a_stratum_shows_what_was_there_available_wanted_and_drawn_also_where_nobody_was() -> None:
+    columns = ("stratum", "source_personas", "available", "quota", "drawn", "n_available", "n_drawn")
+    found = [tuple(record[column] for column in columns) for record in answers("persona_strata", pool())]
+    assert found == [("s", 3, 2, 1, 1, 4, 2), ("t", 1, 1, 1, 1, 4, 2), ("u", 1, 1, 0, 0, 4, 2)]
+
+
+def test_lengths_have_mean_median_bounds_and_n_for_the_source_and_for_the_drawn() -> None:
+    columns = ("part", "personas", "mean_tokens", "median_tokens", "min_tokens", "max_tokens")
+    found = [tuple(record[column] for column in columns) for record in answers("persona_lengths", pool())]
+    assert found == [("source", 5, 3.0, 3, 1, 5), ("drawn", 2, 2.5, 1, 1, 4)]
+
+
+def seed(number: int, pool: str, emotion: str, **values: Any) -> Record:
+    return _row(
+        "chat_seeds",
+        chat_seed_id=f"c{number}",
+        pool=pool,
+        persona_id="p1",
+        initial_emotion=emotion,
+        error=None,
+        **values,
+    )
+
+
+def test_the_emotions_of_chat_seeds_are_drawn_by_pool_with_their_n_and_failed_seeds_are_left_out() -> None:
+    rows = pool()
+    rows["chat_seeds"] = [seed(1, "a", "Joy"), seed(2, "a", "Joy"), seed(3, "a", "Hope"), seed(4, "b", "Hope")]
+    rows["chat_seeds"].append(seed(5, "b", "Guilt") | {"error": "refused"})
+    _, figures = shown(pools, rows)
+    assert figures["Emotions of the chat seeds, by pool."] == (
+        "Hope: a (n = 3) 33.3, b (n = 1) 100.0; Joy: a (n = 3) 66.7, b (n = 1) 0.0"
+    )
+
+
+def test_the_first_topics_are_those_of_the_personas_and_a_figure_of_one_pool_names_it() -> None:
+    rows = pool()
+    rows["persona_candidates"][0]["topic_tags"] = ["Tea", "Rain"]
+    rows["chat_seeds"] = [seed(1, "a", "Joy"), seed(2, "b", "Joy")]
+    _, figures = shown(pools, rows)
+    assert figures["First topics of the chat seeds, a (n = 1)."] == "Tea: a (n = 1) 100.0"
+
+
+def test_charts_of_a_pool_say_over_how_many_personas_they_are() -> None:
+    rows = pool()
+    for number, row in enumerate(rows["persona_candidates"]):
+        row["sex"] = None if number == 4 else "x"
+    _, figures = shown(pools, rows)
+    assert figures["Sex, pool a."] == "x: source (n = 4) 100.0, drawn (n = 2) 100.0"
+    assert any("a: n = 5 source, n = 2 drawn" in caption for caption in figures)
+
+
+def test_the_attributes_of_characters_are_shares_of_the_characters_of_a_language() -> None:
+    rows = good()
+    rows["characters"][0]["moral_values"] = ["care", "fairness"]
+    rows["characters"][1]["moral_values"] = ["care"]
+    rows["characters"][1]["inspired_by"] = "notes: old.txt:17"
+    found = answers("character_attributes", rows)
+    moral = {
+        record["found"]: (record["percent"], record["n"]) for record in found if record["attribute"] == "moral_value"
+    }
+    assert moral == {"care": (100.0, 2), "fairness": (50.0, 2)}
+    assert "notes: old.txt" in {record["found"] for record in found if record["attribute"] == "inspired_by"}
+
+
+def test_what_is_not_known_of_diversity_is_a_dash_and_not_a_zero() -> None:
+    rows = good()
+    rows["diversity"] = [
+        _row("diversity", table_name="scenes", language="zh", statistic="mean_jaccard", value=None, n=1, n_of=0)
+    ]
+    made, _ = shown(characters, rows)
+    (table,) = [block for block in made.groups[0].blocks if block.kind == "table"]
+    texts = [cell.text for cell in table.rows[0]]  # type: ignore[union-attr]
+    assert texts == ["scenes", "zh", "mean_jaccard", "–", "1", "0", "pairs of texts"]
