@@ -1,6 +1,6 @@
 """The scenes stage.
 
-Reads the dialogue corpora of the settings. Writes seed_dialogues (every usable one), duplicates and scenes:
+Reads the dialogue corpora of the settings. Writes seed_dialogues (every usable one), duplicates, scenes and diversity:
 goals and scene of a sample of them, one request to the distiller each (DEMO section 3.2).
 """
 
