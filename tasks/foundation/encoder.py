@@ -27,8 +27,6 @@ from tasks.foundation.encoding.windows import LongTexts, joined, parts_read
 from tasks.foundation.ids import digest
 from tasks.foundation.weights import path_of
 
-DIMENSIONS = 384
-"""Of the vectors of MiniLM, the English encoder."""
 SORTED_AT_ONCE, CHARACTERS_AT_ONCE = 16_384, 64 * 2**20
 """Texts that are read into word pieces and sorted together: so many, or fewer where they are very long."""
 KEPT_AT_ONCE = 512
