@@ -54,9 +54,7 @@ def test_chinese_goes_by_the_encoder_that_is_here(own: Path) -> None:
 
 def test_minilm_is_refused_for_chinese_texts() -> None:
     settings = load_settings("test", ["encoder.zh=all-minilm-l6-v2"])
-    with pytest.raises(
-        ConfigError, match="found 'all-minilm-l6-v2', which knows English only"
-    ):
+    with pytest.raises(ConfigError, match="found 'all-minilm-l6-v2', which knows English only"):
         similarity_of("zh", settings)
 
 
