@@ -6,7 +6,6 @@ imports away changes everything it should.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import digest
+from tasks.foundation.syntax import syntax_store
 
 LENGTH = 16
 """Hex digits of a stage fingerprint (it is a folder name)."""
@@ -53,7 +53,9 @@ def files_identity(files: Sequence[Any]) -> str:
 def code_identity(package: str) -> str:
     """Hash over the syntax trees of a stage's package and of every module of ours it imports."""
     modules = _reachable(_modules_of(package))
-    return digest({name: _tree_hash(path) for name, path in sorted(modules.items())})
+    identity = digest({name: _tree_hash(path) for name, path in sorted(modules.items())})
+    syntax_store().save()
+    return identity
 
 
 def _modules_of(package: str) -> dict[str, Path]:
@@ -83,13 +85,8 @@ def _reachable(start: Mapping[str, Path]) -> dict[str, Path]:
 
 @cache
 def _imports(path: Path) -> tuple[str, ...]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return tuple(sorted(name for name in names if name.startswith(_HASHED_AS_TREE)))
+    imports, _ = syntax_store().of(path)
+    return tuple(name for name in imports if name.startswith(_HASHED_AS_TREE))
 
 
 @cache
@@ -103,23 +100,8 @@ def _module_file(name: str) -> Path | None:
 
 @cache
 def _tree_hash(path: Path) -> str:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        _drop_docstring(node)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _drop_docstring(node: ast.AST) -> None:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        node.body = [statement for statement in node.body if not _is_text(statement)]
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    _, tree = syntax_store().of(path)
+    return tree
 
 
 def libraries(names: Iterable[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 from tasks.foundation import fingerprints
 from tasks.foundation.errors import SourceError
 from tasks.foundation.fingerprints import changed, code_identity, files_identity
+from tasks.foundation.syntax import SyntaxStore
 
 
 @pytest.fixture
@@ -71,3 +72,22 @@ def test_files_count_by_content(tmp_path: Path) -> None:
 
 def test_what_changed_is_named() -> None:
     assert changed({"a": "1", "b": "2"}, {"a": "1", "b": "3", "c": "4"}) == ["b", "c"]
+
+
+def test_what_a_module_says_is_kept_by_its_text_and_a_damaged_file_is_read_anew(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('"""A docstring."""\nimport os\nfrom tasks.foundation import ids\n', encoding="utf-8")
+    first = SyntaxStore(tmp_path / "cache")
+    imports, tree = first.of(module)
+    assert imports == ["os", "tasks.foundation", "tasks.foundation.ids"]
+    first.save()
+    assert SyntaxStore(tmp_path / "cache").of(module) == (imports, tree)
+    module.write_text(
+        '"""Another docstring."""\n# a comment\nimport os\nfrom tasks.foundation import ids\n', encoding="utf-8"
+    )
+    assert SyntaxStore(tmp_path / "cache").of(module) == (imports, tree)
+    (kept,) = (tmp_path / "cache").iterdir()
+    kept.write_text('{"half', encoding="utf-8")
+    assert SyntaxStore(tmp_path / "cache").of(module) == (imports, tree)
+    module.write_text("import os\n", encoding="utf-8")
+    assert SyntaxStore(tmp_path / "cache").of(module)[1] != tree
