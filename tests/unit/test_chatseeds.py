@@ -60,7 +60,9 @@ def seeder(monkeypatch: pytest.MonkeyPatch) -> Seeder:
     seeder, engine = Seeder(), stage_run_module.Engine
     monkeypatch.setattr(stage_run_module, "rebuild_views", lambda layout: None)
     monkeypatch.setattr(
-        stage_run_module, "Engine", lambda *a, **k: engine(*a, **k, providers={"scripted": ScriptedProvider(seeder)})
+        stage_run_module,
+        "Engine",
+        lambda *a, **k: engine(*a, **{**k, "providers": {"scripted": ScriptedProvider(seeder)}}),
     )
     return seeder
 

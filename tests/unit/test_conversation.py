@@ -71,7 +71,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     ) -> Any:
         provider = ScriptedProvider(roles)
         monkeypatch.setattr(
-            stage_run_module, "Engine", lambda *a, **k: engine(*a, **k, providers={"scripted": provider})
+            stage_run_module, "Engine", lambda *a, **k: engine(*a, **{**k, "providers": {"scripted": provider}})
         )
         workspace = Workspace.open("test", (*QUIET, *overrides), Layout(tmp_path / folder))
         workspace.models[OTHER_TARGET] = replace(  # type: ignore[index]

@@ -149,7 +149,7 @@ def workspace_of(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
             base_url=server.url,
             api_key_env="FAULTY_API_KEY",
             max_in_flight=16,
-            timeout_seconds=0.5,
+            timeout_seconds=10.0,
             prices={"input_per_million": 1, "output_per_million": 2},
         )
         workspace.models = {**workspace.models, "scripted-a": replace(spec, **changes)}
@@ -189,7 +189,7 @@ async def test_a_storm_in_the_middle_of_a_run_costs_no_row(server: Server, works
 
 async def test_calls_that_hang_are_given_up_and_asked_again(server: Server, workspace_of: Any) -> None:
     server.script = lambda number: "hang" if number % 10 == 3 else None
-    commit = await run(workspace_of())
+    commit = await run(workspace_of(timeout_seconds=2.0))
     nothing_lost_and_nothing_paid_twice(server, commit)
     assert server.troubles["hang"] >= ROWS // 10
 
