@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tasks.foundation.encoder import Encoder
-from tasks.personas.stratify import stratum_of
 
 BATCHES_APART = 1e-5
 """How far cosines of stored vectors may be from those that decided."""
@@ -29,7 +28,7 @@ def check_pools(rows: Mapping[str, Sequence[Any]], encoder: Encoder, size: int, 
         assert {row.persona_id for row in drawn} <= {row.persona_id for row in kept}
         highest = highest_cosine(encoder.encode([row.description for row in kept]))
         assert highest < threshold + BATCHES_APART, f"two kept personas of pool {pool} have the cosine {highest}"
-        check_quotas(Counter(map(stratum, kept)), drawn, total)
+        check_quotas(Counter(row.stratum for row in kept), drawn, total)
         found[pool] = len(candidates) - len(kept)
     return found
 
@@ -51,10 +50,3 @@ def check_quotas(sizes: Counter[str], drawn: Sequence[Any], total: int) -> None:
     for name, count in sizes.items():
         share = total * count / sizes.total()
         assert abs(by_stratum[name] - share) < 1, f"stratum {name}: {by_stratum[name]} drawn of a share of {share:.2f}"
-
-
-def stratum(candidate: Any) -> str:
-    """Topic × length bucket where the source has histories, else occupation group × age bucket."""
-    if candidate.interaction_length_bucket is not None:
-        return stratum_of([next(iter(candidate.topic_tags), None), candidate.interaction_length_bucket])
-    return stratum_of([candidate.occupation_group, candidate.age_bucket])
