@@ -27,6 +27,7 @@ from tasks.foundation.llm.limits import Gates
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.reply import schema_of
 from tasks.foundation.llm.request import CallRecord, Message, ModelSpec, ProviderCall, Request
+from tasks.foundation.llm.sending import Patience
 from tests.benchmarks import peers
 
 REQUESTS = 2000
@@ -193,7 +194,8 @@ async def limited(folder: Path, url: str) -> tuple[float, float]:
     """Of an unknown hard limit: the share that is used, and the share of calls refused, after learning."""
     spec = model(url, 64)
     with ReplyCache(folder / "limited.sqlite") as cache:
-        engine = everything_on(cache, spec, [], gates=Gates(minute=WINDOW_SECONDS))
+        pauses = Patience(base_seconds=0.5 * WINDOW_SECONDS / 60.0)
+        engine = everything_on(cache, spec, [], gates=Gates(minute=WINDOW_SECONDS), patience=pauses)
         numbers = iter(range(10**9))
         ending = asyncio.Event()
 
@@ -216,7 +218,8 @@ async def limited(folder: Path, url: str) -> tuple[float, float]:
 
 
 def test_a_hard_limit_that_nobody_told(tmp_path: Path) -> None:
-    """The minute is six seconds long for server and engine alike: the same 600 requests in it, ten times as fast."""
+    """The minute is six seconds long for server and engine alike: the same 600 requests in it, ten times as fast, and
+    the pauses after refusals a tenth as long."""
     with peers.endpoint("--limit", str(LIMIT), "--window", str(WINDOW_SECONDS)) as url:
         used, refused = asyncio.run(limited(tmp_path, url))
     minutes = f"then {MEASURED_WINDOWS} minutes of {WINDOW_SECONDS:g} s"

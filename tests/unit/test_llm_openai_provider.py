@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, parameters, usage_of
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of, usage_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
 from tasks.foundation.llm.sending import Patience
 
@@ -145,7 +145,7 @@ async def test_a_reply_carries_text_usage_model_and_seed(stub: Stub, spec: Model
 )
 def test_each_way_of_asking_for_json(changes: dict[str, Any], expected: Any) -> None:
     spec = replace(ModelSpec("x", "openai", "m", "f"), **changes)
-    sent = parameters(call_of(spec, schema={"type": "object"}, schema_name="My.Reply"))
+    sent = body_of(call_of(spec, schema={"type": "object"}, schema_name="My.Reply"))
     assert sent.get("response_format") == expected
 
 
@@ -159,8 +159,8 @@ def test_only_what_the_model_takes_is_sent() -> None:
         max_tokens_field="max_completion_tokens",
         extra_body={"reasoning_effort": "high"},
     )
-    sent = parameters(call_of(spec, seed=None))
-    assert set(sent) == {"model", "messages", "max_completion_tokens", "extra_body"}
+    sent = body_of(call_of(spec, seed=None))
+    assert set(sent) == {"model", "messages", "max_completion_tokens", "reasoning_effort"}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm.request import KEY_VERSION, RawReply, Usage
 
 BATCH_REPLIES = 64
-BATCH_SECONDS = 0.05
+BATCH_SECONDS = 0.01
 QUIET_SECONDS = 0.003
 """A batch is also closed when nothing has arrived for this long: a lone request need not wait."""
 BUSY_SECONDS = 60.0
@@ -286,7 +286,7 @@ class ReplyCache:
         return connection
 
     def _write_batches(self) -> None:
-        """The writer thread: a batch is closed after 50 ms, 64 replies or a quiet moment."""
+        """The writer thread: a batch is closed after 10 ms, 64 replies or a quiet moment."""
         connection: sqlite3.Connection | None = None
         stopping = False
         while not stopping:

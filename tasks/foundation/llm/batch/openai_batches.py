@@ -22,7 +22,7 @@ from openai.types import Batch
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import ASK_SECONDS, TRANSFER_SECONDS, Gone, JobStatus, Refusal, Result
 from tasks.foundation.llm.failures import ProviderFailure
-from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, parameters
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall
 
 TAG = "colloquy_tag"
@@ -140,10 +140,3 @@ class OpenAIBatches:
         first = errors[0].to_dict() if errors else {"message": "the provider gives no reason"}
         queue_is_full = first.get("code") == "token_limit_exceeded"
         return self._provider.failure(first, 429 if queue_is_full else 400)
-
-
-def body_of(call: ProviderCall) -> dict[str, Any]:
-    """What a live call would post: `extra_body` is laid over the parameters."""
-    sent = parameters(call)
-    extra = sent.pop("extra_body", {})
-    return {**sent, **extra}

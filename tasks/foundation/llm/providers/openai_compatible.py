@@ -8,6 +8,7 @@ that usage and text survive whatever is wrong with it, and HTTP 200 with an erro
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Mapping
@@ -56,6 +57,9 @@ _STATUS_OF_ERROR = {
 """For HTTP 200 with an error body that has no number: words of its type or code → the status it means."""
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 class OpenAIProvider:
     """Calls one endpoint with one key; `spec` gives both, each call's own model the rest."""
 
@@ -73,11 +77,13 @@ class OpenAIProvider:
         started = time.monotonic()
         with self.failures(call.model.timeout_seconds):
             async with asyncio.timeout(call.model.timeout_seconds):
-                response = await self.client.chat.completions.with_raw_response.create(
-                    **parameters(call), timeout=call.model.timeout_seconds
+                response = await self.client.post(
+                    "/chat/completions",
+                    cast_to=httpx2.Response,
+                    content=_ENCODER.encode(body_of(call)).encode("utf-8"),
+                    options={"timeout": call.model.timeout_seconds, "headers": {"Content-Type": "application/json"}},
                 )
-                body = response.content  # bytes: a body that is not UTF-8 is to be noticed
-        reply = self.read(body)
+        reply = self.read(response.content)  # bytes: a body that is not UTF-8 is to be noticed
         return replace(
             reply,
             seed_sent=call.seed,
@@ -165,8 +171,12 @@ class OpenAIProvider:
         return brief(str(text) or type(text).__name__, [self._key])
 
 
-def parameters(call: ProviderCall) -> dict[str, Any]:
-    """The keyword arguments of the SDK's `create`; only what the model's entry says it takes."""
+def body_of(call: ProviderCall) -> dict[str, Any]:
+    """The body of a request; only what the model's entry says it takes.
+
+    It goes through the SDK's own `post`: `create` walks every value of the body along its types first, which takes
+    half of the time of a request.
+    """
     model = call.model
     sent: dict[str, Any] = {
         "model": model.name,
@@ -179,9 +189,7 @@ def parameters(call: ProviderCall) -> dict[str, Any]:
         sent["seed"] = call.seed
     if call.schema is not None and (format_ := response_format(call)) is not None:
         sent["response_format"] = format_
-    if model.extra_body:
-        sent["extra_body"] = dict(model.extra_body)
-    return sent
+    return {**sent, **model.extra_body}
 
 
 def response_format(call: ProviderCall) -> dict[str, Any] | None:
