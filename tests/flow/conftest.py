@@ -150,7 +150,12 @@ def free_port() -> int:
 @pytest.fixture
 def new_toy(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Colloquy]:
     """Makes a chain of two toy stages (40 rows, 32 items, two questions each) with a folder of its own."""
-    settings = ("scenes.sample={en: 20, zh: 20}", "llm.retry_attempts=1", "llm.retry_base_seconds=0", "curation.shard_rows=5")
+    settings = (
+        "scenes.sample={en: 20, zh: 20}",
+        "llm.retry_attempts=1",
+        "llm.retry_base_seconds=0",
+        "curation.shard_rows=5",
+    )
 
     def new(name: str) -> Colloquy:
         (tmp_path / name).mkdir()
