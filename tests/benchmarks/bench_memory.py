@@ -14,9 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run import Workspace
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE
+from tests.whole_stage import run_whole
 
 ROWS = int(os.environ.get("COLLOQUY_BENCH_ROWS", "1000000"))
 SHARDS_AT_ONCE = 4
@@ -26,23 +27,10 @@ LIMIT_GIB = 1.5
 async def _run(folder: Path) -> None:
     workspace = Workspace.open("test", ("run.rows_in_flight=64",), Layout(folder / "artifacts"))
     started = time.perf_counter()
-    with StageRun.open(STAGE, workspace, "bench") as run:
-        run.prepare()
-        places = asyncio.Semaphore(SHARDS_AT_ONCE)
-
-        async def in_turn(shard: int) -> None:
-            async with places:
-                await run.work(shard)
-
-        async with asyncio.TaskGroup() as group:
-            for shard in run.shards:
-                group.create_task(in_turn(shard))
-        run.commit()
-        await run.close()
-    workspace.close()
+    commit = await run_whole(STAGE, workspace, "bench", shards_at_once=SHARDS_AT_ONCE)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{len(run.shards)} {run.progress.rows_done} {seconds:.1f} {peak:.3f}")
+    print(f"{len(commit.tables['llm_calls'])} {commit.accounting.n_produced} {seconds:.1f} {peak:.3f}")
 
 
 def run_in(folder: str) -> None:

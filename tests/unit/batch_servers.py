@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -29,7 +30,7 @@ def words_for(message: str) -> str:
 
 
 @dataclass
-class BatchServer:
+class BatchServer(ABC):
     """A provider. Jobs run for `polls` questions, then end in the state `ends`."""
 
     fate: Fate = lambda message, asked: "answered"
@@ -94,8 +95,9 @@ class BatchServer:
                 self.finish(job)
         return str(job["state"])
 
+    @abstractmethod
     def finish(self, job: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Makes the output of a job that ends, in the provider's form."""
 
     def outcome(self, message: str) -> str:
         fate = self.fate(message, self.asked[message])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 from pathlib import Path
@@ -17,6 +16,7 @@ from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tests.unit.batch_servers import KEY, BatchServer, OpenAIServer, serving
 from tests.unit.echo_stage import KEYS, STAGE
+from tests.whole_stage import run_whole
 
 SCENES = dataclasses.replace(STAGE, name="scenes")
 IN_BATCHES = ("scenes.shard_rows=4", "llm.batch.requests_per_job=100", "llm.batch.gather_seconds=0.1")
@@ -32,14 +32,7 @@ def workspace_in(folder: Path, server: BatchServer, mode: str, **changes: Any) -
 
 
 async def run(workspace: Workspace) -> Commit:
-    with StageRun.open(SCENES, workspace, "b1", ends_chain=True) as stage_run:
-        try:
-            stage_run.prepare()
-            await asyncio.gather(*(stage_run.work(shard) for shard in stage_run.shards))
-            return stage_run.commit()
-        finally:
-            await stage_run.close()
-            workspace.close()
+    return await run_whole(SCENES, workspace)
 
 
 async def test_a_stage_gives_the_same_commit_live_and_in_batches(

@@ -86,6 +86,16 @@ async def test_a_failed_call_counts_as_a_call(tmp_path: Path) -> None:
     cache.close()
 
 
+async def test_tokens_that_a_provider_does_not_report_are_not_free(tmp_path: Path) -> None:
+    silent = ScriptedProvider(lambda call: RawReply("fine", Usage(), "stop", "m"))
+    budget = Budget([Allowed("run.budget", Spent(), max_tokens=300)])
+    with ReplyCache(tmp_path / "replies.sqlite") as cache:
+        engine = Engine({"judge": JUDGE}, cache, run_id="r", budget=budget, providers={"scripted": silent})
+        outcomes = [await engine.ask(request(n)) for n in range(5)]
+    # 100 completion tokens and 10 or so of the prompt are booked for each: two fit, the third would be 330
+    assert [outcome.error is None for outcome in outcomes] == [True, True, False, False, False]
+
+
 async def test_a_call_larger_than_the_whole_budget_is_refused_at_once(tmp_path: Path) -> None:
     engine, ends = await ask_all(tmp_path, Allowed("run.budget", Spent(), max_tokens=50))
     assert set(ends) == {"budget"} and engine.calls_made == 0

@@ -16,10 +16,11 @@ from aiohttp import web
 
 from tasks.foundation.errors import ColloquyError, ModelUnavailable, TooManyFailures
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run import Workspace
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE
+from tests.whole_stage import run_whole
 
 ROWS = 60
 KEY = "sk-proj-TheKeyThatNobodyMaySee"
@@ -159,15 +160,7 @@ def workspace_of(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 
 
 async def run(workspace: Workspace) -> Commit:
-    """The stage from its opening to its commit, three shards at once."""
-    with StageRun.open(STAGE, workspace, "b1", ends_chain=True) as stage_run:
-        try:
-            stage_run.prepare()
-            await asyncio.gather(*(stage_run.work(shard) for shard in stage_run.shards))
-            return stage_run.commit()
-        finally:
-            await stage_run.close()
-            workspace.close()
+    return await run_whole(STAGE, workspace)
 
 
 def nothing_lost_and_nothing_paid_twice(server: Server, commit: Commit) -> None:

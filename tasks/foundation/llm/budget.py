@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import Usage
@@ -114,10 +114,7 @@ class Budget:
 
 
 def spent_of(usage: Usage, cost_usd: float | None, calls: int = 1) -> Spent:
-    """What one reply took. Tokens that were not reported count as 0, an unknown price as 0.0 (it is refused before)."""
+    """What one reply took. Tokens that were not reported count as 0 here: who has reserved for the call books that
+    instead. An unknown price counts as 0.0; where dollars are limited it was refused before."""
     tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
     return Spent(calls, tokens, cost_usd or 0.0)
-
-
-def with_cost(spent: Spent, cost_usd: float | None) -> Spent:
-    return replace(spent, cost_usd=cost_usd or 0.0)

@@ -132,8 +132,7 @@ class Sender:
                 permit = await gate.enter(role, self._expected(call) if gate.counts_tokens else 0.0)
                 taken = Spent(calls=1)
                 reply = await self._through(provider, gate, call, permit)
-            if self._budget.limited:
-                taken = spent_of(reply.usage, self.cost(call.model, reply.usage))
+            taken = self._taken(call, reply, reserved)
             return reply
         finally:
             if self._budget.limited:
@@ -193,6 +192,13 @@ class Sender:
         """Tokens that a call will probably take: its prompt, and a completion as long as this model's usually are."""
         usual = self._usual_completion.get(call.model.alias, float(call.max_tokens))
         return prompt_tokens(call) + min(usual, call.max_tokens)
+
+    def _taken(self, call: ProviderCall, reply: RawReply, reserved: Spent) -> Spent:
+        """What a reply took of the budget; where the provider reports no tokens, all that was reserved for it."""
+        usage = reply.usage
+        if not self._budget.limited or usage.prompt_tokens is None or usage.completion_tokens is None:
+            return reserved
+        return spent_of(usage, self.cost(call.model, usage))
 
     def _worst(self, call: ProviderCall) -> Spent:
         prompt = prompt_tokens(call)

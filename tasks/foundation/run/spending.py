@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.budget import Allowed, Budget, Spent, spent_of
@@ -42,14 +43,11 @@ def limits_of(
 ) -> list[Allowed]:
     """The limits of the run and of the stage, with what the build (the stage of the build) has spent so far."""
     prefixes = {"run.budget": [f"{build}/"], f"{stage}.budget": [f"{build}/{stage}/", f"{build}/{stage}@"]}
-    allowed = []
-    for name, section in _sections(stage, settings):
-        limit = Allowed(name, Spent(), section.max_calls, section.max_tokens, section.max_cost_usd)
-        if limit.sets_something:
-            before = _spent(prefixes[name], models, cache, batched)
-            limit = Allowed(name, before, section.max_calls, section.max_tokens, section.max_cost_usd)
-        allowed.append(limit)
-    return allowed
+    limits = [Allowed(name, Spent(), **section.model_dump()) for name, section in _sections(stage, settings)]
+    return [
+        replace(limit, before=_spent(prefixes[limit.name], models, cache, batched)) if limit.sets_something else limit
+        for limit in limits
+    ]
 
 
 def _sections(stage: str, settings: Settings) -> Sequence[tuple[str, BudgetSection]]:

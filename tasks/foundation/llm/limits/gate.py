@@ -86,7 +86,6 @@ class Gate:
         self._requests = Pace(requests_per_minute, minute) if requests_per_minute else None
         self._tokens = Pace(tokens_per_minute, minute) if tokens_per_minute else None
         self._minute = minute
-        self._lender = lender
         self._loans = {
             unit: Loan(lender, f"{name}/{unit}", per_minute, self._grant)
             for unit, per_minute in (("requests", requests_per_minute), ("tokens", tokens_per_minute))

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from tasks.foundation.llm.failures import brief
+
 log = logging.getLogger(__name__)
 
 BLOCK_SHARE = 1 / 30
@@ -54,7 +56,7 @@ class Loan:
             self._in_hand += self._block
         except Exception as error:  # noqa: BLE001 - whatever the store's trouble: the own pace still holds
             log.warning(
-                "shared limit %s cannot be asked (%s); this process keeps to the limit alone", self._name, error
+                "shared limit %s cannot be asked (%s); this process keeps to the limit alone", self._name, brief(error)
             )
             self._alone = True
         finally:

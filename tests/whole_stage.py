@@ -1,0 +1,27 @@
+"""A stage from its opening to its commit without Prefect, all its shards at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.stage import Stage
+from tasks.foundation.store.commits import Commit
+
+
+async def run_whole(stage: Stage, workspace: Workspace, build: str = "b1", *, shards_at_once: int = 64) -> Commit:
+    """The stage's commit; the workspace is closed, also after a failure."""
+    places = asyncio.Semaphore(shards_at_once)
+    with StageRun.open(stage, workspace, build, ends_chain=True) as run:
+
+        async def in_turn(shard: int) -> None:
+            async with places:
+                await run.work(shard)
+
+        try:
+            run.prepare()
+            await asyncio.gather(*(in_turn(shard) for shard in run.shards))
+            return run.commit()
+        finally:
+            await run.close()
+            workspace.close()
