@@ -13,7 +13,7 @@ import pytest
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
 from tasks.foundation.llm.batch.api import JobStatus, Refusal, Result, api_for
-from tasks.foundation.llm.batch.bench import Bench
+from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.gathering import Gathering, Wait
 from tasks.foundation.llm.batch.gemini_batches import GeminiBatches
 from tasks.foundation.llm.batch.job_store import KEPT, JobStore
@@ -138,17 +138,17 @@ async def test_two_processes_can_read_the_output_of_one_job_at_once(store: JobSt
             path.write_bytes(b"a\n")
             self.readers += 1
             if self.readers == 1:
-                assert (await land(bench, JOB, status)).answered == 1
-                with bench.owning(JOB.tag):
+                assert (await land(desk, JOB, status)).answered == 1
+                with desk.owning(JOB.tag):
                     pass
 
         def read(self, line: bytes) -> Result:
             return Result(line.decode().strip(), REPLY)
 
-    bench = Bench(Api(), store, tmp_path, 0.01, asyncio.sleep)  # type: ignore[arg-type]
+    desk = JobDesk(Api(), store, tmp_path, 0.01, asyncio.sleep)  # type: ignore[arg-type]
     status = JobStatus("completed", files=("output",), seconds=60.0)
     store.claim(JOB, ["a"])
-    assert (await land(bench, JOB, status)).answered == 1
+    assert (await land(desk, JOB, status)).answered == 1
     assert store.items(["a"]) == {"a": Item("tag-1", REPLY)}
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 

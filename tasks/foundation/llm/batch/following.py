@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tasks.foundation.errors import BuildBusy, ModelError, ModelUnavailable
 from tasks.foundation.llm.batch.api import Gone, JobStatus, Refusal
-from tasks.foundation.llm.batch.bench import Bench
+from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.jobs import Job
 from tasks.foundation.llm.batch.landing import land
 from tasks.foundation.llm.batch.submitting import seek
@@ -16,69 +16,69 @@ from tasks.foundation.llm.batch.submitting import seek
 log = logging.getLogger(__name__)
 
 
-async def follow(bench: Bench, tag: str, *, is_new: bool, on_status: Callable[[JobStatus], None]) -> Job | None:
+async def follow(desk: JobDesk, tag: str, *, is_new: bool, on_status: Callable[[JobStatus], None]) -> Job | None:
     """The ended job, all it gave being in the store; None when it turns out that there never was one.
 
     `is_new`: this process has just submitted it. A job that is cancelled while it is followed ends with
     ModelUnavailable: somebody wants it to stop.
     """
-    job = bench.store.job(tag)
+    job = desk.store.job(tag)
     if job is not None and job.state == "intended":
-        job = await _settle(bench, job)
+        job = await _settle(desk, job)
     running = is_new
     while job is not None and job.state != "ended":
         if running:
-            await bench.sleep(bench.poll_seconds)
-            job = bench.store.job(tag) or job
+            await desk.sleep(desk.poll_seconds)
+            job = desk.store.job(tag) or job
             if job.state == "ended":  # another process has read it
                 break
-        status = await _status_of(bench, job)
+        status = await _status_of(desk, job)
         if status is not None and status.state == "running":
             running = True
             on_status(status)
             continue
-        await _end(bench, job, status, running)
-        job = bench.store.job(tag)
+        await _end(desk, job, status, running)
+        job = desk.store.job(tag)
     return job
 
 
-async def _settle(bench: Bench, job: Job) -> Job | None:
+async def _settle(desk: JobDesk, job: Job) -> Job | None:
     """Whether an intended job exists at its provider. While its process lives, that one knows best."""
     while True:
         try:
-            with bench.owning(job.tag):
-                current = bench.store.job(job.tag)
+            with desk.owning(job.tag):
+                current = desk.store.job(job.tag)
                 if current is None or current.state != "intended":
                     return current
-                job_id = await seek(bench, job.tag)
+                job_id = await seek(desk, job.tag)
                 if job_id is None:
                     log.info("batch job %s was never submitted; its requests are sent anew.", job.tag)
-                    bench.store.drop(job.tag)
+                    desk.store.drop(job.tag)
                     return None
                 log.info("batch job %s was submitted by a run that died; its replies are taken over.", job_id)
-                bench.store.submitted(job.tag, job_id)
-                return bench.store.job(job.tag)
+                desk.store.submitted(job.tag, job_id)
+                return desk.store.job(job.tag)
         except BuildBusy:
-            await bench.sleep(bench.poll_seconds)
+            await desk.sleep(desk.poll_seconds)
 
 
-async def _status_of(bench: Bench, job: Job) -> JobStatus | None:
+async def _status_of(desk: JobDesk, job: Job) -> JobStatus | None:
     """None: the provider does not know the job."""
     job_id = job.job_id or ""
     try:
-        return await bench.persist(f"batch job {job.name}", lambda: bench.api.status(job_id))
+        return await desk.persist(f"batch job {job.name}", lambda: desk.api.status(job_id))
     except Gone:
         return None
 
 
-async def _end(bench: Bench, job: Job, status: JobStatus | None, was_running: bool) -> None:
+async def _end(desk: JobDesk, job: Job, status: JobStatus | None, was_running: bool) -> None:
     if status is None:
         log.warning("batch job %s is unknown to the provider; its requests are sent anew.", job.name)
-        await asyncio.to_thread(bench.store.end, job.tag, "gone")
+        await asyncio.to_thread(desk.store.end, job.tag, "gone")
         return
-    landing = await land(bench, job, status)
+    landing = await land(desk, job, status)
     failure = _failure(job, status, was_running)
-    await asyncio.to_thread(bench.store.end, job.tag, status.state, failure)
+    await asyncio.to_thread(desk.store.end, job.tag, status.state, failure)
     level = logging.WARNING if failure else logging.INFO
     told = f" {failure}" if failure else ""
     log.log(level, "batch job %s %s: %s.%s", job.name, status.state, landing.sentence(job.requests), told)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import Gone, JobStatus, Result
-from tasks.foundation.llm.batch.bench import Bench
+from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.jobs import Job
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.request import RawReply
@@ -41,18 +41,18 @@ class Landing:
         return f"{told}; not used: {unused}" if unused else told
 
 
-async def land(bench: Bench, job: Job, status: JobStatus) -> Landing:
+async def land(desk: JobDesk, job: Job, status: JobStatus) -> Landing:
     """Everything the job's output files hold is in the store."""
     landing = Landing()
-    known = await asyncio.to_thread(bench.store.keys_of, job.tag)
+    known = await asyncio.to_thread(desk.store.keys_of, job.tag)
     for file in status.files:
-        with bench.output_file(job.tag) as path:
+        with desk.output_file(job.tag) as path:
             try:
-                await bench.persist(f"output of batch job {job.name}", lambda: bench.api.download(file, path))  # noqa: B023
+                await desk.persist(f"output of batch job {job.name}", lambda: desk.api.download(file, path))  # noqa: B023
             except Gone:
                 log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
                 continue
-            await asyncio.to_thread(_land_file, bench, job, path, known, _seconds(job, status), landing)
+            await asyncio.to_thread(_land_file, desk, job, path, known, _seconds(job, status), landing)
     return landing
 
 
@@ -63,26 +63,26 @@ def _seconds(job: Job, status: JobStatus) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(job.created_at)).total_seconds()
 
 
-def _land_file(bench: Bench, job: Job, path: Path, known: set[str], seconds: float, landing: Landing) -> None:
+def _land_file(desk: JobDesk, job: Job, path: Path, known: set[str], seconds: float, landing: Landing) -> None:
     some: list[Result] = []
-    for result in _results(bench, path, known, landing):
+    for result in _results(desk, path, known, landing):
         if isinstance(result.outcome, RawReply):
             result = replace(result, outcome=replace(result.outcome, latency_seconds=seconds))
         some.append(result)
         if len(some) == _AT_ONCE:
-            bench.store.land(job.tag, some)
+            desk.store.land(job.tag, some)
             some.clear()
-    bench.store.land(job.tag, some)
+    desk.store.land(job.tag, some)
 
 
-def _results(bench: Bench, path: Path, known: set[str], landing: Landing) -> Iterator[Result]:
+def _results(desk: JobDesk, path: Path, known: set[str], landing: Landing) -> Iterator[Result]:
     """The usable lines; of several with one key the first. All are counted."""
     with path.open("rb") as file:  # bytes: a reply may hold characters that end a line of text
         for line in file:
             if not line.strip():
                 continue
             try:
-                result = bench.api.read(line)
+                result = desk.api.read(line)
             except (ValueError, KeyError, TypeError, AttributeError):
                 landing.unreadable += 1
                 continue

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tasks.foundation.llm.batch.api import BatchApi, api_for
-from tasks.foundation.llm.batch.bench import Bench
+from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.gathering import Gathering
 from tasks.foundation.llm.batch.job_store import KEPT, JobStore
 from tasks.foundation.llm.batch.jobs import Endpoint, Job
-from tasks.foundation.llm.batch.lane import Lane
+from tasks.foundation.llm.batch.model_queue import ModelQueue
 from tasks.foundation.llm.batch.progress import BatchProgress
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply
 
@@ -59,20 +59,20 @@ class BatchTransport:
         self._poll_seconds = poll_seconds
         self._make_api = apis
         self._sleep = sleep
-        self._benches: dict[Endpoint, Bench] = {}
-        self._lanes: dict[tuple[Endpoint, str], Lane] = {}
+        self._desks: dict[Endpoint, JobDesk] = {}
+        self._queues: dict[tuple[Endpoint, str], ModelQueue] = {}
 
     async def call(self, call: ProviderCall) -> RawReply:
         """The reply, after minutes or hours. Failures are those of a live call, for this call alone;
         ModelUnavailable also when a job is refused as a whole or cancelled at the provider."""
-        return await self._lane(call.model).ask(call)
+        return await self._queue(call.model).ask(call)
 
     async def close(self) -> None:
         """Closes the clients. Jobs that have not ended go on at the provider, and a line of the log says so."""
-        ways = [lane.under_way() for lane in self._lanes.values()]
+        ways = [queue.under_way() for queue in self._queues.values()]
         jobs, requests = len(set().union(*(tags for tags, _ in ways))), sum(n for _, n in ways)
-        for lane in self._lanes.values():
-            await lane.close()
+        for queue in self._queues.values():
+            await queue.close()
         if jobs:
             log.warning(
                 "%s batch job%s at the provider with %s requests of this run: there the work goes on. The same"
@@ -81,39 +81,39 @@ class BatchTransport:
                 "" if jobs == 1 else "s",
                 f"{requests:,}",
             )
-        self._lanes.clear()
-        for bench in self._benches.values():
-            await bench.api.close()
-        self._benches.clear()
+        self._queues.clear()
+        for desk in self._desks.values():
+            await desk.api.close()
+        self._desks.clear()
         self._store.close()
 
-    def _lane(self, spec: ModelSpec) -> Lane:
+    def _queue(self, spec: ModelSpec) -> ModelQueue:
         job = Job("", spec.provider, spec.base_url, spec.api_key_env, spec.api_version, spec.name)
         key = (job.endpoint, job.model)
-        if key not in self._lanes:
-            api = self._bench_for(job).api
+        if key not in self._queues:
+            api = self._desk_for(job).api
             gathering = Gathering(min(self._requests_per_job, api.max_requests), api.max_bytes, self._gather_seconds)
-            lane = self._lanes[key] = Lane(job, gathering, self._bench_for, self._count)
+            queue = self._queues[key] = ModelQueue(job, gathering, self._desk_for, self._count)
             for left in self._store.open_jobs():
                 if (left.endpoint, left.model) == key:
                     log.info("batch job %s with %s requests is still open; waiting for it.", left.name, left.requests)
-                    lane.follow(left)
-        return self._lanes[key]
+                    queue.follow(left)
+        return self._queues[key]
 
-    def _bench_for(self, job: Job) -> Bench:
-        if job.endpoint not in self._benches:
+    def _desk_for(self, job: Job) -> JobDesk:
+        if job.endpoint not in self._desks:
             api = self._make_api(job.spec())
-            self._benches[job.endpoint] = Bench(api, self._store, self._files, self._poll_seconds, self._sleep)
-        return self._benches[job.endpoint]
+            self._desks[job.endpoint] = JobDesk(api, self._store, self._files, self._poll_seconds, self._sleep)
+        return self._desks[job.endpoint]
 
     def _count(self) -> None:
-        lanes, progress = self._lanes.values(), self.progress
-        jobs = [job for lane in lanes for job in lane.following.values()]
+        queues, progress = self._queues.values(), self.progress
+        jobs = [job for queue in queues for job in queue.following.values()]
         progress.jobs_open = len(jobs)
         progress.in_jobs = sum(job.requests for job in jobs)
         progress.done_in_jobs = sum(job.done for job in jobs)
-        progress.gathering = sum(len(lane.gathering) for lane in lanes)
-        progress.completed = sum(lane.completed for lane in lanes)
+        progress.gathering = sum(len(queue.gathering) for queue in queues)
+        progress.completed = sum(queue.completed for queue in queues)
         progress.changed()
 
 

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class JobDesk:
     """For the jobs of one endpoint. `sleep` is asyncio's, except in tests."""
 
     api: BatchApi

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch.api import JobStatus
-from tasks.foundation.llm.batch.bench import Bench
+from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.following import follow
 from tasks.foundation.llm.batch.gathering import Gathering, Wait, write_lines
 from tasks.foundation.llm.batch.jobs import Item, Job
@@ -37,19 +37,19 @@ class Following:
     done: int = 0
 
 
-class Lane:
-    """Belongs to one event loop. `job` has the endpoint and model of all its jobs; `bench_for` gives what another
+class ModelQueue:
+    """Belongs to one event loop. `job` has the endpoint and model of all its jobs; `desk_for` gives what another
     endpoint's job needs; `changed` is called whenever the counts have changed."""
 
     def __init__(
-        self, job: Job, gathering: Gathering, bench_for: Callable[[Job], Bench], changed: Callable[[], None]
+        self, job: Job, gathering: Gathering, desk_for: Callable[[Job], JobDesk], changed: Callable[[], None]
     ) -> None:
         self.following: dict[str, Following] = {}
         self.gathering = gathering
         self.completed = 0
         self._job = job
-        self._bench = bench_for(job)
-        self._bench_for = bench_for
+        self._desk = desk_for(job)
+        self._desk_for = desk_for
         self._changed = changed
         self._waits: dict[str, Wait] = {}
         self._sender: asyncio.Task[None] | None = None
@@ -88,7 +88,7 @@ class Lane:
             wait.future.cancel()
 
     def _enter(self, key: str, call: ProviderCall) -> Wait:
-        items = self._bench.store.items([key])
+        items = self._desk.store.items([key])
         future: asyncio.Future[RawReply] = asyncio.get_running_loop().create_future()
         wait = self._waits[key] = Wait(key, call, future)
         try:
@@ -103,7 +103,7 @@ class Lane:
         free = []
         for wait in waits:
             item = items.get(wait.key)
-            job = self._bench.store.job(item.tag) if item and item.waits else None
+            job = self._desk.store.job(item.tag) if item and item.waits else None
             if item is not None and isinstance(item.outcome, RawReply):
                 self._settle(wait, item.outcome)
             elif job is not None:
@@ -117,7 +117,7 @@ class Lane:
         if not waits:
             return
         for wait in waits:
-            wait.line = self._bench.api.line(wait.key, wait.call)
+            wait.line = self._desk.api.line(wait.key, wait.call)
         self.gathering.add(waits)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_jobs())
@@ -126,7 +126,7 @@ class Lane:
     async def _send_jobs(self) -> None:
         while self.gathering:
             hold, self._hold_seconds = self._hold_seconds, 0.0
-            await (self._bench.sleep(hold) if hold else self.gathering.ready())
+            await (self._desk.sleep(hold) if hold else self.gathering.ready())
             waits, unwanted = self.gathering.cut()
             for wait in unwanted:
                 del self._waits[wait.key]
@@ -138,9 +138,9 @@ class Lane:
 
     async def _send(self, waits: list[Wait]) -> None:
         """The calls are in a job at the provider; those that another process has sent wait for its job."""
-        store = self._bench.store
+        store = self._desk.store
         job = replace(self._job, tag=f"colloquy-{uuid.uuid4().hex}", requests=len(waits))
-        with self._bench.owning(job.tag):
+        with self._desk.owning(job.tag):
             claimed = await asyncio.to_thread(store.claim, job, [wait.key for wait in waits])
             others = [wait for wait in waits if wait.key not in claimed]
             self._place(others, store.items([wait.key for wait in others]))
@@ -148,19 +148,19 @@ class Lane:
                 await self._submit(job, mine)
 
     async def _submit(self, job: Job, waits: list[Wait]) -> None:
-        bench, path = self._bench, self._bench.input_file(job.tag)
+        desk, path = self._desk, self._desk.input_file(job.tag)
         for wait in waits:
             wait.tag = job.tag
         try:
             await asyncio.to_thread(write_lines, path, waits)
-            job_id = await submit(bench, job.tag, path, job.model)
+            job_id = await submit(desk, job.tag, path, job.model)
         except Undecided:
             raise
         except (ProviderFailure, ModelUnavailable) as refusal:
-            bench.store.drop(job.tag)
+            desk.store.drop(job.tag)
             self._refused(waits, refusal)
         else:
-            bench.store.submitted(job.tag, job_id)
+            desk.store.submitted(job.tag, job_id)
             log.info("batch job %s: %s requests to %s submitted.", job_id, f"{len(waits):,}", job.model)
             self.follow(replace(job, requests=len(waits)), is_new=True)
 
@@ -170,7 +170,7 @@ class Lane:
             self._changed()
 
         try:
-            ended = await follow(self._bench_for(job), job.tag, is_new=is_new, on_status=note)
+            ended = await follow(self._desk_for(job), job.tag, is_new=is_new, on_status=note)
             del self.following[job.tag]
             self._deliver(job.tag, ended)
         except Exception as error:  # noqa: BLE001 - as above
@@ -185,7 +185,7 @@ class Lane:
     def _deliver(self, tag: str, job: Job | None) -> None:
         """Replies and failures to those who wait for them; the others gather again, or hear why not."""
         waits = self._waiting_for(tag)
-        items = self._bench.store.items([wait.key for wait in waits])
+        items = self._desk.store.items([wait.key for wait in waits])
         left = []
         for wait in waits:
             item = items.get(wait.key)
@@ -213,13 +213,13 @@ class Lane:
         """
         if not waits:
             return
-        queue_is_full = isinstance(refusal, ProviderFailure) and refusal.kind == "rate_limited"
-        if not queue_is_full or (len(waits) == 1 and not self.following):
+        provider_is_full = isinstance(refusal, ProviderFailure) and refusal.kind == "rate_limited"
+        if not provider_is_full or (len(waits) == 1 and not self.following):
             self._fail(waits, refusal)
             return
         if not self.following:
             self.gathering.per_job = len(waits) // 2
-        self._hold_seconds = self._bench.pause_seconds(self._refusals)
+        self._hold_seconds = self._desk.pause_seconds(self._refusals)
         self._refusals += 1
         log.warning(
             "the provider's queue for %s is full (%s). %s requests wait %.0f s and go on in jobs of at most %s;"
