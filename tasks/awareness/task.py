@@ -33,14 +33,14 @@ class Brief:
 
 def prepare(context: StageContext) -> Prepared:
     """Every item, once for each sample."""
-    item_ids = context.read("awareness_items")["item_id"].to_list()
+    item_ids = context.read("awareness_items", columns=("item_id",))["item_id"].to_list()
     samples = range(context.settings.awareness.samples)
     return Prepared(items=[f"{item_id}/{context.member}/{sample}" for item_id in item_ids for sample in samples])
 
 
 def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
     wanted = {key: (key.partition("/")[0], int(key.rpartition("/")[2])) for key in keys}
-    items = rows_by(context.read("awareness_items"), AwarenessItem, "item_id", (item for item, _ in wanted.values()))
+    items = rows_by(context.read, "awareness_items", AwarenessItem, "item_id", (item for item, _ in wanted.values()))
     return {key: Brief(items[item_id], sample) for key, (item_id, sample) in wanted.items()}
 
 

@@ -60,7 +60,7 @@ def prepare(context: StageContext) -> Prepared:
 
 
 def _sampled(context: StageContext) -> pl.DataFrame:
-    return context.read("persona_pool").filter(pl.col("rank") < context.settings.chatseeds.per_pool)
+    return context.read("persona_pool", pl.col("rank") < context.settings.chatseeds.per_pool)
 
 
 def seed_id(persona_id: str) -> str:
@@ -76,8 +76,8 @@ def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
         for row in _sampled(context).select("pool", "rank", "persona_id").iter_rows(named=True)
     ]
     rows = [row for row in rows if row["chat_seed_id"] in wanted]
-    personas = context.read("persona_candidates").filter(pl.col("persona_id").is_in([x["persona_id"] for x in rows]))
-    descriptions = dict(personas.select("persona_id", "description").iter_rows())
+    theirs = pl.col("persona_id").is_in([row["persona_id"] for row in rows])
+    descriptions = dict(context.read("persona_candidates", theirs, ("persona_id", "description")).iter_rows())
     return {row["chat_seed_id"]: Brief(**row, description=descriptions[row["persona_id"]]) for row in rows}
 
 

@@ -84,8 +84,8 @@ def prepare(context: StageContext) -> Prepared:
 
 def _pairings(context: StageContext, language: Language) -> list[Pairing]:
     wanted = context.settings.conflicts.pairings.of(language)
-    scenes = _ids(context.read("scenes"), "scene_id", language)
-    characters = _ids(context.read("characters"), "character_id", language)
+    scenes = _ids(context, "scenes", "scene_id", language)
+    characters = _ids(context, "characters", "character_id", language)
     triples = draw_pairings(scenes, characters, wanted, context.settings.run.seed)
     if len(triples) < wanted:
         log.warning(
@@ -104,13 +104,13 @@ def _pairings(context: StageContext, language: Language) -> list[Pairing]:
     ]
 
 
-def _ids(table: pl.DataFrame, column: str, language: Language) -> list[str]:
-    return table.filter(pl.col("language") == language)[column].to_list()
+def _ids(context: StageContext, table: str, column: str, language: Language) -> list[str]:
+    return context.read(table, pl.col("language") == language, (column,))[column].to_list()
 
 
 def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
     """Scene and characters of each pairing."""
-    pairings = rows_by(context.made("pairings"), Pairing, "pairing_id", keys)
+    pairings = rows_by(context.made, "pairings", Pairing, "pairing_id", keys)
     scenes, characters = scenes_and_characters(context.read, pairings.values())
     return {
         key: Brief(
@@ -176,8 +176,8 @@ def finish(context: StageContext) -> Finished:
 
 
 def _candidates(context: StageContext, assessed: Sequence[Assessed]) -> dict[str, Candidate]:
-    pairings = rows_by(context.made("pairings"), Pairing, "pairing_id", [one.pairing_id for one in assessed])
-    goal_types = dict(context.read("scenes").select("scene_id", "goal_type").iter_rows())
+    pairings = rows_by(context.made, "pairings", Pairing, "pairing_id", [one.pairing_id for one in assessed])
+    goal_types = dict(context.read("scenes", columns=("scene_id", "goal_type")).iter_rows())
     return {
         one.pairing_id: Candidate(
             one.pairing_id,

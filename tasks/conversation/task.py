@@ -46,6 +46,7 @@ from tasks.conversation.rows import conversation_row, turn_rows
 from tasks.conversation.simulator import Simulator
 from tasks.conversation.target import Target
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.records import rows_by
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.evaluation import ChatSeed
 
@@ -95,12 +96,9 @@ def _target(context: StageContext) -> str:
 def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
     """Seed and persona of each conversation."""
     places = {key: (key.partition("/")[0], int(key.rpartition("/")[2])) for key in keys}
-    wanted = pl.col("chat_seed_id").is_in(list({seed_id for seed_id, _ in places.values()}))
-    rows = context.read("chat_seeds").filter(wanted).select(list(ChatSeed.model_fields)).iter_rows(named=True)
-    seeds = {row["chat_seed_id"]: ChatSeed.model_validate(row) for row in rows}
-    persona_ids = [seed.persona_id for seed in seeds.values()]
-    personas = context.read("persona_candidates").filter(pl.col("persona_id").is_in(persona_ids))
-    descriptions = dict(personas.select("persona_id", "description").iter_rows())
+    seeds = rows_by(context.read, "chat_seeds", ChatSeed, "chat_seed_id", (seed_id for seed_id, _ in places.values()))
+    theirs = pl.col("persona_id").is_in([seed.persona_id for seed in seeds.values()])
+    descriptions = dict(context.read("persona_candidates", theirs, ("persona_id", "description")).iter_rows())
     return {
         key: Brief(seeds[seed_id], descriptions[seeds[seed_id].persona_id], _target(context), sample)
         for key, (seed_id, sample) in places.items()

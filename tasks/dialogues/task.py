@@ -79,13 +79,13 @@ class Draft:
 
 def prepare(context: StageContext) -> Prepared:
     """Every selected pairing is an item, in order of selection."""
-    selected = context.read("conflicts").filter(pl.col("selected")).sort("selection_rank")
+    selected = context.read("conflicts", pl.col("selected"), ("pairing_id", "selection_rank")).sort("selection_rank")
     return Prepared(items=selected["pairing_id"].to_list())
 
 
 def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
-    pairings = rows_by(context.read("pairings"), Pairing, "pairing_id", keys)
-    conflicts = rows_by(context.read("conflicts"), Conflict, "pairing_id", keys)
+    pairings = rows_by(context.read, "pairings", Pairing, "pairing_id", keys)
+    conflicts = rows_by(context.read, "conflicts", Conflict, "pairing_id", keys)
     scenes, characters = scenes_and_characters(context.read, pairings.values())
     return {
         key: Brief(

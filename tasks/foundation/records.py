@@ -22,7 +22,8 @@ RECORD_TABLES = ("dialogues", "utterances", "pairings", "conflicts", "scenes", "
 """What `records` reads."""
 
 R = TypeVar("R", bound=Row)
-Read = Callable[[str], pl.DataFrame]
+Read = Callable[[str, pl.Expr, Sequence[str]], pl.DataFrame]
+"""Reads some rows and columns of a table: `StageContext.read`, or `made`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,12 @@ class Record:
 
 def records(read: Read, dialogue_ids: Sequence[str]) -> dict[str, Record]:
     """The records of the given dialogues by id, in the order asked for."""
-    dialogues = rows_by(read("dialogues"), Dialogue, "dialogue_id", dialogue_ids)
+    dialogues = rows_by(read, "dialogues", Dialogue, "dialogue_id", dialogue_ids)
     pairing_ids = [dialogue.pairing_id for dialogue in dialogues.values()]
-    pairings = rows_by(read("pairings"), Pairing, "pairing_id", pairing_ids)
-    conflicts = rows_by(read("conflicts"), Conflict, "pairing_id", pairing_ids)
+    pairings = rows_by(read, "pairings", Pairing, "pairing_id", pairing_ids)
+    conflicts = rows_by(read, "conflicts", Conflict, "pairing_id", pairing_ids)
     scenes, characters = scenes_and_characters(read, pairings.values())
-    turns = _turns(read("utterances"), dialogue_ids)
+    turns = groups_by(read, "utterances", Utterance, "dialogue_id", dialogue_ids)
     found = {}
     for dialogue_id in dialogue_ids:
         dialogue = dialogues[dialogue_id]
@@ -70,28 +71,30 @@ def scenes_and_characters(read: Read, pairings: Iterable[Pairing]) -> tuple[dict
     character_ids = [name for pairing in pairings for name in (pairing.character1_id, pairing.character2_id)]
     scene_ids = [pairing.scene_id for pairing in pairings]
     return (
-        rows_by(read("scenes"), Scene, "scene_id", scene_ids),
-        rows_by(read("characters"), Character, "character_id", character_ids),
+        rows_by(read, "scenes", Scene, "scene_id", scene_ids),
+        rows_by(read, "characters", Character, "character_id", character_ids),
     )
 
 
-def rows_by(table: pl.DataFrame, model: type[R], key: str, keys: Iterable[str]) -> dict[str, R]:
-    """The rows of `table` whose `key` is among `keys`, by that key. KeyError-free: absent keys are absent."""
+def rows_by(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> dict[str, R]:
+    """The rows of a table whose `key` is among `keys`, by that key. KeyError-free: absent keys are absent."""
+    return {getattr(row, key): row for row in _rows(read, table, model, key, keys)}
+
+
+def groups_by(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> dict[str, list[R]]:
+    """As `rows_by`, where several rows have a key; each group in key order of the table."""
+    groups: dict[str, list[R]] = {}
+    for row in _rows(read, table, model, key, keys):
+        groups.setdefault(getattr(row, key), []).append(row)
+    return groups
+
+
+def _rows(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> list[R]:
     wanted = list(dict.fromkeys(keys))
-    if not wanted or table.is_empty():
-        return {}
-    chosen = table.filter(pl.col(key).is_in(wanted)).select(list(model.model_fields))
-    return {row[key]: model.model_validate(row) for row in chosen.iter_rows(named=True)}
-
-
-def _turns(table: pl.DataFrame, dialogue_ids: Sequence[str]) -> dict[str, list[Utterance]]:
-    if table.is_empty() or not dialogue_ids:
-        return {}
-    chosen = table.filter(pl.col("dialogue_id").is_in(list(dialogue_ids))).sort("dialogue_id", "turn_index")
-    turns: dict[str, list[Utterance]] = {}
-    for row in chosen.select(list(Utterance.model_fields)).iter_rows(named=True):
-        turns.setdefault(row["dialogue_id"], []).append(Utterance.model_validate(row))
-    return turns
+    if not wanted:
+        return []
+    rows = read(table, pl.col(key).is_in(wanted), list(model.model_fields))
+    return [model.model_validate(row) for row in rows.iter_rows(named=True)]
 
 
 def transcript(names: tuple[str, str], turns: Iterable[tuple[int, str]], *, numbered: bool = False) -> str:

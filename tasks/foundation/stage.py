@@ -69,12 +69,15 @@ class StageContext(Protocol):
     def model(self, alias: str) -> ModelSpec:
         """The model of an alias (its family, for example)."""
 
-    def read(self, table: str) -> pl.DataFrame:
-        """A committed input table of this build, in key order; only tables the stage declares in `reads`."""
+    def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A committed input table of this build, in key order; only tables the stage declares in `reads`.
 
-    def made(self, table: str) -> pl.DataFrame:
+        With `where` or `columns`, only those rows and columns are held: for tables of the corpus's size.
+        """
+
+    def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """What this run has made so far of a table it writes or of a draft: in `work`, what `prepare` wrote;
-        in `finish`, everything. In key order."""
+        in `finish`, everything. Else as `read`."""
 
     def writer(self, table: str) -> AbstractContextManager[TableWriter]:
         """In `prepare`: writes a table in batches. What it has stored belongs into `Prepared.rows`."""

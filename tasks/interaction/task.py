@@ -54,7 +54,7 @@ def _items(context: StageContext) -> dict[str, tuple[str, int]]:
     target, partner = _players(context)
     return {
         content_id("interaction", episode_id, target, partner, sample): (episode_id, sample)
-        for episode_id in context.read("interaction_episodes")["episode_id"].to_list()
+        for episode_id in context.read("interaction_episodes", columns=("episode_id",))["episode_id"].to_list()
         for sample in range(context.settings.interaction.samples)
     }
 
@@ -69,7 +69,7 @@ def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
     target, partner = _players(context)
     items = _items(context)
     episode_ids = (items[key][0] for key in keys)
-    episodes = rows_by(context.read("interaction_episodes"), InteractionEpisode, "episode_id", episode_ids)
+    episodes = rows_by(context.read, "interaction_episodes", InteractionEpisode, "episode_id", episode_ids)
     return {key: Brief(key, episodes[items[key][0]], target, partner, items[key][1]) for key in keys}
 
 

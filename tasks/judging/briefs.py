@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tasks.foundation.records import rows_by
+from tasks.foundation.records import groups_by, rows_by
 from tasks.foundation.stage import StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem, InteractionEpisode
 from tasks.foundation.tables.evaluation import AwarenessPrediction, Interaction, InteractionTurn
@@ -71,13 +71,14 @@ def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
 def _predictions(context: StageContext, keys: Sequence[str]) -> dict[str, Brief]:
     if not keys:
         return {}
-    wanted = {key.split("/")[1] for key in keys}
-    items = rows_by(context.read("awareness_items"), AwarenessItem, "item_id", sorted(wanted))
-    table = context.read("awareness_predictions").filter(pl.col("item_id").is_in(list(wanted)))
-    found: dict[str, Brief] = {}
-    for row in table.select(list(AwarenessPrediction.model_fields)).iter_rows(named=True):
-        key = f"awareness/{row['item_id']}/{row['target']}/{row['sample']}"
-        found[key] = PredictionBrief(items[row["item_id"]], AwarenessPrediction.model_validate(row))
+    ids = sorted({key.split("/")[1] for key in keys})
+    items = rows_by(context.read, "awareness_items", AwarenessItem, "item_id", ids)
+    predictions = groups_by(context.read, "awareness_predictions", AwarenessPrediction, "item_id", ids)
+    found = {
+        f"awareness/{item_id}/{one.target}/{one.sample}": PredictionBrief(items[item_id], one)
+        for item_id, group in predictions.items()
+        for one in group
+    }
     return {key: found[key] for key in keys}
 
 
@@ -85,13 +86,10 @@ def _interactions(context: StageContext, keys: Sequence[str]) -> dict[str, Brief
     if not keys:
         return {}
     ids = [key.split("/")[1] for key in keys]
-    interactions = rows_by(context.read("interactions"), Interaction, "interaction_id", ids)
+    interactions = rows_by(context.read, "interactions", Interaction, "interaction_id", ids)
     episode_ids = [interaction.episode_id for interaction in interactions.values()]
-    episodes = rows_by(context.read("interaction_episodes"), InteractionEpisode, "episode_id", episode_ids)
-    turns: dict[str, list[InteractionTurn]] = {}
-    table = context.read("interaction_turns").filter(pl.col("interaction_id").is_in(ids)).sort("turn_index")
-    for row in table.select(list(InteractionTurn.model_fields)).iter_rows(named=True):
-        turns.setdefault(row["interaction_id"], []).append(InteractionTurn.model_validate(row))
+    episodes = rows_by(context.read, "interaction_episodes", InteractionEpisode, "episode_id", episode_ids)
+    turns = groups_by(context.read, "interaction_turns", InteractionTurn, "interaction_id", ids)
     return {
         f"interaction/{one}": InteractionBrief(
             interactions[one], episodes[interactions[one].episode_id], tuple(turns.get(one, ()))
@@ -144,18 +142,15 @@ def _conversations(context: StageContext, ids: set[str]) -> dict[str, _Talk]:
     wanted = pl.col("conversation_id").is_in(list(ids))
     turns: dict[str, list[tuple[int, str, str | None]]] = {}
     columns = ("conversation_id", "turn_index", "user_text", "assistant_text")
-    said = context.read("conversation_turns").filter(wanted).sort("turn_index").select(columns)
-    for conversation_id, *turn in said.iter_rows():
+    for conversation_id, *turn in context.read("conversation_turns", wanted, columns).iter_rows():
         turns.setdefault(conversation_id, []).append((turn[0], turn[1], turn[2]))
-    seeds = context.read("chat_seeds").select("chat_seed_id", "persona_id", "final_intent")
-    personas = context.read("persona_candidates").select("persona_id", "description")
-    rows = (
-        context.read("conversations")
-        .filter(wanted)
-        .select("conversation_id", "chat_seed_id", "final_user_text", "fault")
-        .join(seeds, on="chat_seed_id", how="left")
-        .join(personas, on="persona_id", how="left")
-    )
+    columns = ("conversation_id", "chat_seed_id", "final_user_text", "fault")
+    conversations = context.read("conversations", wanted, columns)
+    of_these = pl.col("chat_seed_id").is_in(conversations["chat_seed_id"].to_list())
+    seeds = context.read("chat_seeds", of_these, ("chat_seed_id", "persona_id", "final_intent"))
+    theirs = pl.col("persona_id").is_in(seeds["persona_id"].to_list())
+    personas = context.read("persona_candidates", theirs, ("persona_id", "description"))
+    rows = conversations.join(seeds, on="chat_seed_id", how="left").join(personas, on="persona_id", how="left")
     return {
         row["conversation_id"]: _Talk(
             row["conversation_id"],

@@ -57,7 +57,7 @@ def check(context: StageContext) -> None:
 
 
 def _parties(context: StageContext) -> list[Party]:
-    conversations = context.read("conversations")
+    conversations = context.read("conversations", columns=("target", "simulator"))
     return [
         _party(context, role, alias)
         for role in ("target", "simulator")

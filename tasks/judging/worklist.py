@@ -41,7 +41,7 @@ def worklist(context: StageContext) -> Worklist:
     """Everything there is to judge. StoreError when there is nothing, or rows refer to what is no longer there."""
     for table, referred, column, stage in REFERENCES:
         _refuse_orphans(context, table, referred, column, stage)
-    demo = [*_predictions(context.read("awareness_predictions")), *_interactions(context.read("interactions"))]
+    demo = [*_predictions(context), *_interactions(context)]
     talks, left_out = _conversations(context)
     if not demo and not talks and not left_out:
         raise StoreError(
@@ -51,20 +51,20 @@ def worklist(context: StageContext) -> Worklist:
     return Worklist((*demo, *talks), left_out)
 
 
-def _predictions(table: pl.DataFrame) -> list[str]:
-    rows = table.select("item_id", "target", "sample").iter_rows()
+def _predictions(context: StageContext) -> list[str]:
+    rows = context.read("awareness_predictions", columns=("item_id", "target", "sample")).iter_rows()
     return [f"awareness/{item}/{target}/{sample}" for item, target, sample in rows]
 
 
-def _interactions(table: pl.DataFrame) -> list[str]:
-    return [f"interaction/{interaction_id}" for interaction_id in table["interaction_id"]]
+def _interactions(context: StageContext) -> list[str]:
+    return [f"interaction/{one}" for one in context.read("interactions", columns=("interaction_id",))["interaction_id"]]
 
 
 def _conversations(context: StageContext) -> tuple[list[str], Mapping[str, int]]:
     """Keys of the turns of each conversation, then of its final intent; and what is left out."""
     conversations = context.read("conversations")
     turns: dict[str, list[int]] = {}
-    rows = context.read("conversation_turns").select("conversation_id", "turn_index").iter_rows()
+    rows = context.read("conversation_turns", columns=("conversation_id", "turn_index")).iter_rows()
     for conversation_id, turn in rows:
         turns.setdefault(conversation_id, []).append(turn)
     standing = conversations.filter(~pl.col("fault").is_in(VOID))
@@ -89,7 +89,8 @@ def _drawn(conversations: pl.DataFrame, subsample: SubsampleSection | None) -> l
 
 
 def _refuse_orphans(context: StageContext, table: str, referred: str, column: str, stage: str) -> None:
-    orphans = context.read(table).join(context.read(referred), on=column, how="anti")
+    referring, there = (context.read(each, columns=(column,)) for each in (table, referred))
+    orphans = referring.join(there, on=column, how="anti")
     if not orphans.is_empty():
         raise StoreError(
             f"{orphans.height} rows of {table} refer to a {column} that {referred} does not have any more, for example "

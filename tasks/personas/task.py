@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.diversity import likeness
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.records import rows_by
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
@@ -93,8 +92,7 @@ def prepare(context: StageContext) -> Prepared:
 
 def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, CharacterBrief]:
     """The briefs of some characters by id."""
-    wanted = context.made("character_briefs").filter(pl.col("character_id").is_in(list(items)))
-    return {row["character_id"]: CharacterBrief.model_validate(row) for row in wanted.to_dicts()}
+    return rows_by(context.made, "character_briefs", CharacterBrief, "character_id", items)
 
 
 async def work(context: StageContext, brief: CharacterBrief, ask: Asker) -> Rows:

@@ -15,6 +15,7 @@ from tasks.foundation.accounting import Accounting
 from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.diversity import likeness
 from tasks.foundation.ids import content_id
+from tasks.foundation.records import rows_by
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import TABLES, Table
@@ -79,9 +80,7 @@ def prepare(context: StageContext) -> Prepared:
 
 def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, SeedDialogue]:
     """The seed dialogues of some items by id."""
-    seeds = context.made(SAMPLED.name)
-    wanted = seeds.filter(seeds["seed_id"].is_in(list(items)))
-    return {row["seed_id"]: SeedDialogue.model_validate(row) for row in wanted.to_dicts()}
+    return rows_by(context.made, SAMPLED.name, SeedDialogue, "seed_id", items)
 
 
 async def work(context: StageContext, seed: SeedDialogue, ask: Asker) -> Rows:

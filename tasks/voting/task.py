@@ -82,7 +82,7 @@ def panel_of(context: StageContext) -> Panel:
 
 def prepare(context: StageContext) -> Prepared:
     """Every dialogue is an item."""
-    return Prepared(items=context.read("dialogues")["dialogue_id"].to_list())
+    return Prepared(items=context.read("dialogues", columns=("dialogue_id",))["dialogue_id"].to_list())
 
 
 def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Record]:

@@ -12,6 +12,7 @@ import polars as pl
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import load_settings
+from tasks.foundation.store.parts import portion
 from tasks.foundation.tables import TABLES
 from tasks.metrics.catalogue import SUB_INDICATORS
 
@@ -46,11 +47,11 @@ class Context:
     def model(self, alias: str) -> ModelSpec:
         return self._models[alias]
 
-    def read(self, table: str) -> pl.DataFrame:
+    def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         declared = TABLES[table]
         frame = pl.from_arrow(declared.arrow(self._rows.get(table, ())))
         assert isinstance(frame, pl.DataFrame)
-        return frame.sort(list(declared.key))
+        return portion(frame.sort(list(declared.key)), where, columns)
 
     def made(self, table: str) -> pl.DataFrame:
         raise AssertionError(f"metrics has nothing to read back, asked for {table}")

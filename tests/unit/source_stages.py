@@ -24,7 +24,7 @@ from tasks.foundation.settings import ROOT, Settings, load_settings
 from tasks.foundation.similarity import Similarity, similarity_of
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartWriter, StoredRows, open_part
+from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, portion
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
 
@@ -72,16 +72,16 @@ class FakeContext:
         for name, some in rows.items():
             self._rows.setdefault(name, []).extend(rows_of(some))
 
-    def made(self, table: str) -> pl.DataFrame:
+    def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         kind = self._table(table)
         frame = pl.from_arrow(kind.arrow(self._rows.get(table, [])))
         assert isinstance(frame, pl.DataFrame)
-        return frame.sort(list(kind.key))
+        return portion(frame.sort(list(kind.key)), where, columns)
 
     def writer(self, table: str) -> AbstractContextManager[PartWriter]:
         return open_part(self._layout, self._layout.root / f"{table}.parquet", self._table(table))
 
-    def read(self, table: str) -> pl.DataFrame:
+    def read(self, table: str, *portion: object) -> pl.DataFrame:
         raise AssertionError(f"the stage reads nothing, asked for {table}")
 
     def model(self, alias: str) -> ModelSpec:

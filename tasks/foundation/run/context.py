@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import polars as pl
@@ -16,7 +16,7 @@ from tasks.foundation.similarity import Similarity
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
-from tasks.foundation.store.parts import PartWriter, read_frame
+from tasks.foundation.store.parts import PartWriter, portion, read_frame, read_portion
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.types import Language
 
@@ -69,21 +69,29 @@ class RunContext:
         """The source at the commit of its dataset that this build reads. SourceError when the hub is out of reach."""
         return self._revisions.pinned(source)
 
-    def read(self, table: str) -> pl.DataFrame:
-        """A committed input table of this build, in key order."""
+    def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A committed input table of this build, or a portion of it, in key order."""
         if table not in self._stage.reads:
             raise TableError(f"stage {self._stage.name} reads table {table!r} without declaring it in `reads`")
+        if table not in self._frames and (where is not None or columns is not None):
+            return read_portion(self._workspace.layout, TABLES[table], self._committed(table), where, columns)
         if table not in self._frames:
-            holding = makers(self._commits, table)
-            paths = [part.path for commit in holding for part in commit.tables[table]]
-            if not holding and not may_be_missing(self._stage, table):
-                raise missing_input(self._stage.name, table, self._workspace.stage_of.get(table))
-            self._frames[table] = read_frame(self._workspace.layout, TABLES[table], paths)
-        return self._frames[table]
+            self._frames[table] = read_frame(self._workspace.layout, TABLES[table], self._committed(table))
+        return portion(self._frames[table], where, columns)
 
-    def made(self, table: str) -> pl.DataFrame:
-        """What this run has made so far of a table or draft, in key order."""
-        return read_frame(self._workspace.layout, declared(self._stage, table), self._made(table))
+    def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """What this run has made so far of a table or draft, or a portion of it, in key order."""
+        kind, paths = declared(self._stage, table), self._made(table)
+        if where is not None or columns is not None:
+            return read_portion(self._workspace.layout, kind, paths, where, columns)
+        return read_frame(self._workspace.layout, kind, paths)
+
+    def _committed(self, table: str) -> list[str]:
+        """Paths of a table's parts; StoreError when no stage has made it and the stage needs it."""
+        holding = makers(self._commits, table)
+        if not holding and not may_be_missing(self._stage, table):
+            raise missing_input(self._stage.name, table, self._workspace.stage_of.get(table))
+        return [part.path for commit in holding for part in commit.tables[table]]
 
 
 def may_be_missing(stage: Stage, table: str) -> bool:

@@ -223,9 +223,41 @@ def read_frame(layout: Layout, table: Table, paths: Sequence[str]) -> pl.DataFra
     """The rows of some parts as one polars frame in key order."""
     parts = [read_part(layout.root / path, table) for path in paths]
     rows = pa.concat_tables([table.schema.empty_table(), *parts])
+    return _framed(rows).sort(list(table.key), maintain_order=True)
+
+
+def read_portion(
+    layout: Layout,
+    table: Table,
+    paths: Sequence[str],
+    where: pl.Expr | None = None,
+    columns: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """As `read_frame`, of the rows that fulfil `where` and of some columns only; no others are held meanwhile."""
+    chosen = list(table.columns if columns is None else columns)
+    empty = _framed(table.schema.empty_table())
+    if not paths:
+        return empty.select(chosen)
+    rows = pl.scan_parquet(
+        [layout.root / path for path in paths], schema=empty.schema, hive_partitioning=False, low_memory=True
+    )
+    try:
+        found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TableError(f"a part of table {table.name} cannot be read: {error}") from None
+    return found.sort(list(table.key), maintain_order=True).select(chosen)
+
+
+def portion(frame: pl.DataFrame, where: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
+    """The rows of a frame that fulfil `where` (all without it), with some columns (all without any)."""
+    chosen = frame if where is None else frame.filter(where)
+    return chosen if columns is None else chosen.select(columns)
+
+
+def _framed(rows: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
-    return frame.sort(list(table.key), maintain_order=True)
+    return frame
 
 
 def _open(path: Path) -> pq.ParquetFile:
