@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.shards import first_error
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit
 
@@ -20,8 +21,12 @@ async def run_whole(stage: Stage, workspace: Workspace, build: str = "b1", *, sh
 
         try:
             run.prepare()
-            await asyncio.gather(*(in_turn(shard) for shard in run.shards))
+            async with asyncio.TaskGroup() as group:
+                for shard in run.shards:
+                    group.create_task(in_turn(shard))
             return run.commit()
+        except BaseExceptionGroup as several:
+            raise first_error(several) from None
         finally:
             await run.close()
             workspace.close()

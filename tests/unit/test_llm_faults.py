@@ -77,9 +77,10 @@ TROUBLES: dict[str, Trouble] = {
 
 @dataclass
 class Server:
-    """Answers rows; `script` names the trouble for the call of a number (from 0), None answers it."""
+    """Answers rows; `script` names the trouble for the call of a number (from 0), None answers it after `seconds`."""
 
     script: Callable[[int], str | None] = lambda number: None
+    seconds: float = 0.0
     url: str = ""
     calls: int = 0
     troubles: Counter[str] = field(default_factory=Counter)
@@ -93,6 +94,7 @@ class Server:
             response = TROUBLES[trouble](request)
             return await response if asyncio.iscoroutine(response) else response
         row = body["messages"][-1]["content"]
+        await asyncio.sleep(self.seconds)
         self.answered[row] += 1
         message = {"role": "assistant", "content": json.dumps({"topic": "about it"})}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
@@ -205,6 +207,18 @@ async def test_a_key_that_expires_and_a_model_that_goes_stop_the_run_which_goes_
     assert KEY not in str(caught.value)
     assert server.troubles[trouble] <= 24, "one call for each row under way at most"
     server.script = lambda number: None
+    nothing_lost_and_nothing_paid_twice(server, await run(workspace_of()))
+
+
+@pytest.mark.parametrize("trouble", ["expired key", "500"])
+async def test_answers_under_way_when_a_run_stops_are_kept(server: Server, workspace_of: Any, trouble: str) -> None:
+    server.seconds = 0.5
+    server.script = lambda number: trouble if number >= 20 else None
+    strict = ("llm.retry_attempts=1", "llm.salvage_rounds=0", "curation.max_failure_rate=0.01")
+    with pytest.raises((ModelUnavailable, TooManyFailures)):
+        await run(workspace_of(*strict))
+    assert 12 < server.calls < ROWS and sum(server.answered.values()) >= 16
+    server.seconds, server.script = 0.0, lambda number: None
     nothing_lost_and_nothing_paid_twice(server, await run(workspace_of()))
 
 

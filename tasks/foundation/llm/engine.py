@@ -35,7 +35,7 @@ from tasks.foundation.llm.request import (
     Trace,
     Usage,
 )
-from tasks.foundation.llm.sending import Counters, Patience, Sender
+from tasks.foundation.llm.sending import Counters, Dispatch, Patience, Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,10 @@ class Chain:
 
 @dataclass(slots=True)
 class _Flight:
-    """A physical call under way and how many requests wait for it."""
+    """A physical call under way, how far it has got, and how many requests wait for it."""
 
     task: asyncio.Task[Link]
+    dispatch: Dispatch
     waiting: int = 0
 
 
@@ -116,6 +117,7 @@ class Engine:
         self._sender: Sender | None = None
         self._fresh_salt = fresh_salt
         self._flights: dict[str, _Flight] = {}
+        self._stopped = False
         self._now = now
         self._on_call = on_call
 
@@ -151,8 +153,19 @@ class Engine:
             self._on_call(outcome.record)
         return outcome
 
+    def stop(self) -> None:
+        """The run ends with an error: calls that a provider has got may still bring their replies, no others.
+
+        `close` waits for them, so that what is paid for is in the cache when the run goes on.
+        """
+        self._stopped = True
+        if self._sender is not None:
+            self._sender.stop()
+
     async def close(self) -> None:
         """Closes the providers' clients. The cache belongs to the caller."""
+        if self._stopped:
+            await self.settled()
         if self._sender is not None:
             await self._sender.close()
 
@@ -199,29 +212,35 @@ class Engine:
             raise ModelUnavailable(_not_in_cache(request))
         flight = self._flights.get(key)
         if flight is None:
-            task = asyncio.create_task(self._buy(key, chain, chain.call, request))
-            flight = self._flights[key] = _Flight(task)
-            task.add_done_callback(lambda _: self._flights.pop(key, None))
+            dispatch = Dispatch()
+            task = asyncio.create_task(self._buy(key, chain, chain.call, request, dispatch))
+            flight = self._flights[key] = _Flight(task, dispatch)
+            task.add_done_callback(lambda _: self._landed(key))
             return await self._join(flight)
         link = await self._join(flight)
         return replace(link, paid=False)
 
-    @staticmethod
-    async def _join(flight: _Flight) -> Link:
-        """Waits for a flight; when its last waiter is cancelled, the call is cancelled with it."""
+    def _landed(self, key: str) -> None:
+        flight = self._flights.pop(key)
+        if not flight.waiting and not flight.task.cancelled():
+            flight.task.exception()  # nobody is left to hear of it
+
+    async def _join(self, flight: _Flight) -> Link:
+        """Waits for a flight; when its last waiter is cancelled, the call is cancelled with it (but see `stop`)."""
         flight.waiting += 1
         try:
             return await asyncio.shield(flight.task)
         except asyncio.CancelledError:
-            if flight.waiting == 1:
+            may_still_answer = self._stopped and flight.dispatch.sent and not self._batched
+            if flight.waiting == 1 and not may_still_answer:
                 flight.task.cancel()
             raise
         finally:
             flight.waiting -= 1
 
-    async def _buy(self, key: str, chain: Chain, call: ProviderCall, request: Request) -> Link:
+    async def _buy(self, key: str, chain: Chain, call: ProviderCall, request: Request, dispatch: Dispatch) -> Link:
         """Sends the call, retrying what may pass, and returns once the reply is on disk."""
-        reply, attempts = await self._sending().send(call, request.purpose)
+        reply, attempts = await self._sending().send(call, request.purpose, dispatch)
         created_at = self._now()
         await self._cache.put(
             Entry(

@@ -47,6 +47,13 @@ class Counters:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(slots=True)
+class Dispatch:
+    """How far a call has got. `sent`: a provider may be working on it, or has answered; it will be paid for."""
+
+    sent: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long to go on: attempts of one call, the first pause between them, an outage that stops everything."""
@@ -80,15 +87,20 @@ class Sender:
         self._at_gate: dict[str, Gate] = {}
         self._pricings: dict[str, Pricing] = {}
         self._usual_completion: dict[str, float] = {}
+        self._stopped = False
 
-    async def send(self, call: ProviderCall, role: str) -> tuple[RawReply, int]:
-        """The reply and how many attempts it took. ModelError carries that number too."""
+    def stop(self) -> None:
+        """From now on a call that fails is not tried again."""
+        self._stopped = True
+
+    async def send(self, call: ProviderCall, role: str, dispatch: Dispatch) -> tuple[RawReply, int]:
+        """The reply and how many attempts it took. ModelError carries that number too. `dispatch` follows the call."""
         provider, gate = self.provider(call.model), self._gate(call.model)
         attempts = tries = refusals = 0
         while True:
             attempts += 1
             try:
-                return await self._once(provider, gate, call, role), attempts
+                return await self._once(provider, gate, call, role, dispatch), attempts
             except ModelError as error:
                 refused = error.kind == "rate_limited" and not self._batched
                 refusals, tries = refusals + refused, tries + (not refused)
@@ -120,27 +132,31 @@ class Sender:
             await provider.close()
         self._providers.clear()
 
-    async def _once(self, provider: Provider, gate: Gate, call: ProviderCall, role: str) -> RawReply:
+    async def _once(
+        self, provider: Provider, gate: Gate, call: ProviderCall, role: str, dispatch: Dispatch
+    ) -> RawReply:
         """One attempt: leave to spend, leave to send, and both told what came of it."""
         reserved = await self._budget.reserve(self._worst(call)) if self._budget.limited else NOTHING
         taken = NOTHING
         try:
             if self._batched:
                 taken = Spent(calls=1)
-                reply = await self._counted(provider, call)
+                reply = await self._counted(provider, call, dispatch)
             else:
                 permit = await gate.enter(role, self._expected(call) if gate.counts_tokens else 0.0)
                 taken = Spent(calls=1)
-                reply = await self._through(provider, gate, call, permit)
+                reply = await self._through(provider, gate, call, permit, dispatch)
             taken = self._taken(call, reply, reserved)
             return reply
         finally:
             if self._budget.limited:
                 self._budget.book(reserved, taken)
 
-    async def _through(self, provider: Provider, gate: Gate, call: ProviderCall, permit: Permit) -> RawReply:
+    async def _through(
+        self, provider: Provider, gate: Gate, call: ProviderCall, permit: Permit, dispatch: Dispatch
+    ) -> RawReply:
         try:
-            reply = await self._counted(provider, call)
+            reply = await self._counted(provider, call, dispatch)
         except ModelError as error:
             seconds = _retry_after(error)
             if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
@@ -162,15 +178,24 @@ class Sender:
         gate.leave(permit, Result(tokens=tokens, quota=reply.quota))
         return reply
 
-    async def _counted(self, provider: Provider, call: ProviderCall) -> RawReply:
+    async def _counted(self, provider: Provider, call: ProviderCall, dispatch: Dispatch) -> RawReply:
         self._counters.calls_made += 1
-        reply = await provider.call(call)
+        dispatch.sent = True
+        try:
+            reply = await provider.call(call)
+        except BaseException:
+            dispatch.sent = False
+            raise
         self._counters.usage = self._counters.usage + reply.usage
         text = encodable(reply.text)
         return reply if text is reply.text else replace(reply, text=text)
 
     def _worth_another(self, error: ModelError, tries: int, refusals: int) -> bool:
-        if error.kind not in RETRIED_KINDS or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
+        if (
+            self._stopped
+            or error.kind not in RETRIED_KINDS
+            or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS
+        ):
             return False
         attempts = self._patience.attempts
         return attempts > 1 and tries < attempts and refusals < REFUSALS_PER_ATTEMPT * attempts

@@ -75,7 +75,11 @@ class Worker:
 
         async def one_after_another() -> None:
             for key in waiting:
-                ended[key] = await self._item(key, briefs[key], ended.get(key))
+                try:
+                    ended[key] = await self._item(key, briefs[key], ended.get(key))
+                except Exception:
+                    self.engine.stop()
+                    raise
 
         try:
             async with asyncio.TaskGroup() as group:
