@@ -184,8 +184,10 @@ def planned_line(results: Sequence[StageResult]) -> str:
     if not high:
         return ""
     made, replayed = sum(result.calls_of_rows for result in ran), sum(result.replayed_of_rows for result in ran)
+    now = sum(result.calls for result in ran)
+    earlier = f" ({now:,} of them in this run)" if now < made else ""
     cached = f"; the cache answered {replayed:,} requests" if replayed else ""
-    return f"Planned {low:,.0f}–{high:,.0f} calls, made {made:,}{cached}."
+    return f"Planned {low:,.0f}–{high:,.0f} calls, made {made:,}{earlier}{cached}."
 
 
 def _cells(result: StageResult) -> tuple[str, ...]:

@@ -93,8 +93,10 @@ def test_settings_that_no_run_would_accept_are_refused(plan: Plan) -> None:
     assert (code, "voting.arbiter" in err) == (2, True)
 
 
-def ran(decision: str, planned: tuple[float, float] | None, made: int, replayed: int = 0) -> StageResult:
-    counts: Any = (0, False, 1, 1, 0, 0, made, replayed, 0, 0, 0.0, 0.1)
+def ran(
+    decision: str, planned: tuple[float, float] | None, made: int, replayed: int = 0, *, earlier: int = 0
+) -> StageResult:
+    counts: Any = (0, False, 1, 1, 0, 0, made - earlier, replayed, 0, 0, 0.0, 0.1)
     return StageResult("s", "b", decision, *counts, planned, made, replayed)
 
 
@@ -103,6 +105,9 @@ def test_the_end_of_a_run_holds_its_calls_against_the_plan_of_what_ran() -> None
     assert planned_line(results) == "Planned 10–40 calls, made 12."
     assert planned_line([ran("run again", (1000, 4000), 0, 1000)]) == (
         "Planned 1,000–4,000 calls, made 0; the cache answered 1,000 requests."
+    )
+    assert planned_line([ran("redo failed rows", (10, 40), 12, earlier=9)]) == (
+        "Planned 10–40 calls, made 12 (3 of them in this run)."
     )
     assert planned_line([ran("up to date", (10, 40), 12), ran("run", (0, 0), 0)]) == ""
 
