@@ -8,8 +8,8 @@ from pathlib import Path
 
 import duckdb
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import TableError
-from tasks.foundation.settings import ROOT
 
 CHECKS = ROOT / "sql" / "checks"
 SHOWN = 5

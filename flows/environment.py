@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from tasks.foundation.settings import ROOT
+from tasks.foundation.checkout import ROOT
 
 DEFAULTS = {
     "PREFECT_HOME": str(ROOT / ".prefect"),

@@ -18,11 +18,12 @@ from packaging.requirements import Requirement
 from flows import environment
 from flows.needs import roles_by_alias
 from tasks.foundation import weights
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ColloquyError
 from tasks.foundation.llm.models import check_ready, load_models
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.settings import ROOT, Settings, load_settings
+from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.similarity import LANGUAGES, similarity_of
 from tasks.foundation.store.layout import Layout
 

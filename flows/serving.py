@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows import environment
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
-from tasks.foundation.settings import ROOT
 from tasks.foundation.store.locks import lock
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flows import environment
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
-from tasks.foundation.settings import ROOT
 
 HOST = "127.0.0.1"
 START_SECONDS = 90.0

@@ -105,7 +105,7 @@ def _show_headlines(layout: Layout, build: str) -> None:
     """The headline scores of every target of the build, the new one among the others."""
     from flows.commands.answers import Format
     from flows.commands.sql import ask
-    from tasks.foundation.settings import ROOT
+    from tasks.foundation.checkout import ROOT
     from tasks.foundation.store.views import views_of
 
     report = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Passed, Total, minutes_at_least, passed, total_of
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.spending import limits_of
-from tasks.foundation.settings import LlmSection
+from tasks.foundation.sections import LlmSection
 
 COLUMNS = ("requests", "calls", "prompt tokens", "completion tokens", "US $")
 

@@ -6,7 +6,7 @@ from tasks.conversation.brief import Brief
 from tasks.conversation.loop import Talk, Turn
 from tasks.conversation.stopping import STOP_RULE
 from tasks.foundation.ids import content_id
-from tasks.foundation.settings import ConversationSection
+from tasks.foundation.sections import ConversationSection
 from tasks.foundation.tables.evaluation import Conversation, ConversationTurn
 
 
@@ -68,8 +68,4 @@ def _turn_row(found: str, index: int, turn: Turn) -> ConversationTurn:
         assistant_text=turn.answer,
         label_reasks=turn.user.label_reasks,
         role_breaks=turn.user.role_breaks,
-        drift_latent=None,
-        drift_explicit=None,
-        drift_pair=None,
-        final_intent_cosine=None,
     )

@@ -12,7 +12,7 @@ from tasks.foundation.planning.estimate import Estimate, Kind, Portion, View
 from tasks.foundation.planning.records import longest_labels, records
 from tasks.foundation.planning.span import Span
 from tasks.foundation.records import Record
-from tasks.foundation.settings import PerLanguage
+from tasks.foundation.sections import PerLanguage
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
 
 TASKS: tuple[AwarenessTask, ...] = ("goal", "persona", "scene", "utterance")

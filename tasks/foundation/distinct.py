@@ -13,7 +13,7 @@ from tasks.foundation.dedupe import Dropped, deduplicate
 from tasks.foundation.dedupe_texts import deduplicate_texts, levelled
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
-from tasks.foundation.settings import NearSection
+from tasks.foundation.sections import NearSection
 from tasks.foundation.similarity import LANGUAGES, Similarity
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.types import Language

@@ -21,10 +21,10 @@ import yaml
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.request import Message
-from tasks.foundation.settings import ROOT
 
 PROMPTS = ROOT / "prompts"
 LANGUAGES = ("en", "zh")

@@ -22,7 +22,8 @@ from tasks.foundation.accounting import Accounting
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.prompts import Prompt
-from tasks.foundation.settings import Settings, Source
+from tasks.foundation.sections import Source
+from tasks.foundation.settings import Settings
 from tasks.foundation.similarity import Similarity
 from tasks.foundation.tables import Row, Table
 from tasks.foundation.tables.types import Language

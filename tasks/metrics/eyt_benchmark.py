@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.settings import MetricsSection
+from tasks.foundation.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.results import Comparison, Metric
 from tasks.metrics.alpha_sweep import RankChange, rank_changes
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
 from tasks.metrics.cells import Breakdown, Cutter, Key
 from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, members_of, target_comparisons
-from tasks.metrics.drift import EncodeIn
 from tasks.metrics.eyt_metrics import (
+    Trajectory,
     judged_metrics,
     objective_metrics,
     simulator_metrics,
@@ -80,11 +80,11 @@ class EytBench:
         final, there = self.study.final_scores(self.final_judgements, judges)
         return judged_metrics(self.study, turns, final, there, self.settings)
 
-    def metrics_and_comparisons(self, encode_in: EncodeIn) -> tuple[list[Metric], list[Comparison]]:
+    def metrics_and_comparisons(self, trajectory: Trajectory) -> tuple[list[Metric], list[Comparison]]:
         """Every row of both tables."""
         if not len(self.study.units):
             return [], []
-        objective = objective_metrics(self.study, encode_in)
+        objective = objective_metrics(self.study, trajectory)
         panel = self.judged(self.panel)
         rows = [
             *self.cutter.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),

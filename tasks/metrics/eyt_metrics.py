@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.foundation.settings import MetricsSection
+from tasks.foundation.sections import MetricsSection
 from tasks.foundation.similarity import LANGUAGES
 from tasks.foundation.sources.script import language_of
+from tasks.foundation.tables.evaluation import TurnDrift
 from tasks.foundation.tables.types import Language
 from tasks.foundation.taxonomies import taxonomy
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
@@ -35,7 +37,19 @@ TAXONOMY = {"explicit": "explicit_intent", "latent": "latent_intent"}
 log = logging.getLogger(__name__)
 
 
-def objective_metrics(study: Study, encode_in: EncodeIn) -> list[Observed]:
+@dataclass(frozen=True)
+class Trajectory:
+    """How the predicted intents lie to the gold ones and to the final intent, by turn.
+
+    `drifts` by kind (latent, explicit, pair) [turns], NaN where infrastructure took the prediction; `near`, the
+    cosine of the predicted latent intent with the final intent [turns], NaN where either is missing.
+    """
+
+    drifts: Mapping[str, np.ndarray]
+    near: np.ndarray
+
+
+def objective_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
     """What needs no judge: labels, drift, alignment, length, faults."""
     nothing = np.zeros(len(study.void), dtype=bool)
     length = study.conversations["t_actual"].to_numpy().astype(float)
@@ -45,32 +59,54 @@ def objective_metrics(study: Study, encode_in: EncodeIn) -> list[Observed]:
         found.append(accuracy(f"{label}_accuracy", gold == predicted, study.counted))
         found.append(label_f1(f"{label}_macro_f1", gold, predicted, study.counted))
     found.append(unreadable_share(study.unreadable, study.counted))
-    found += trajectory_metrics(study, encode_in)
+    found += trajectory_metrics(study, trajectory)
     found.append(mean_over_units("t_actual", length, void=study.void))
     found.append(mean_over_units("void_share", study.void.astype(float), void=nothing))
     found.append(mean_over_units("target_fault_share", study.target_fault.astype(float), void=study.void))
     return found
 
 
-def trajectory_metrics(study: Study, encode_in: EncodeIn) -> list[Observed]:
+def trajectory_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
     """The three drifts and the alignment; a prediction lost to infrastructure is no turn of theirs."""
+    found = []
+    for name, drifts in trajectory.drifts.items():
+        values = mean_by_conversation(drifts, study.conversation, len(study.void))
+        found.append(mean_over_units(f"drift_{name}", values, void=study.void))
+    values = alignments(study.position, trajectory.near, study.conversation, len(study.void))
+    return [*found, mean_over_units("alignment", values, void=study.void)]
+
+
+def trajectory_of(study: Study, encode_in: EncodeIn) -> Trajectory:
+    """Encodes every label and final intent once."""
     gold, predicted = _texts(study.gold), _texts(study.predicted)
     finals = [study.conversations["final_intent"][int(place)] for place in study.conversation]
     said = [text for side in (gold, predicted) for texts in side.values() for text in texts]
     encode = encode_in("en")
     assert encode is not None, "labels and definitions are English"
     vectors = vectors_of([*said, *(final for final in finals if _language(final) == "en")], encode)
-    found = []
-    for name in gold:
-        drifts = np.where(study.lost, np.nan, turn_drifts(gold[name], predicted[name], vectors))
-        values = mean_by_conversation(drifts, study.conversation, len(study.void))
-        found.append(mean_over_units(f"drift_{name}", values, void=study.void))
+    drifts = {name: np.where(study.lost, np.nan, turn_drifts(gold[name], predicted[name], vectors)) for name in gold}
     near = _near_finals(finals, predicted["latent"], vectors, encode_in)
     told = np.array([text is not None for text in predicted["latent"]], dtype=bool) & ~study.lost
     told &= np.array([final is not None for final in finals], dtype=bool)
-    series = np.where(told, near, np.nan)
-    values = alignments(study.position, series, study.conversation, len(study.void))
-    return [*found, mean_over_units("alignment", values, void=study.void)]
+    return Trajectory(drifts, np.where(told, near, np.nan))
+
+
+def drift_rows(study: Study, trajectory: Trajectory) -> list[TurnDrift]:
+    """The trajectory, a row a turn."""
+    columns = [*(trajectory.drifts[name] for name in ("latent", "explicit", "pair")), trajectory.near]
+    values = ([None if np.isnan(value) else float(value) for value in each] for each in zip(*columns, strict=True))
+    keys = study.turns.select("conversation_id", "turn_index").iter_rows()
+    return [
+        TurnDrift(
+            conversation_id=conversation_id,
+            turn_index=turn,
+            drift_latent=latent,
+            drift_explicit=explicit,
+            drift_pair=pair,
+            final_intent_cosine=near,
+        )
+        for (conversation_id, turn), (latent, explicit, pair, near) in zip(keys, values, strict=True)
+    ]
 
 
 def _near_finals(

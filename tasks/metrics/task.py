@@ -2,7 +2,8 @@
 
 Reads what the build has of both benchmarks: items, predictions and their scores; episodes, interactions and
 their scores; chat seeds, conversations, turns and their judgements; reviews, votes and verdicts; human reviews
-and ratings. Writes metrics, comparisons, agreement and models.
+and ratings. Writes metrics, comparisons, agreement, turn_drifts (the per-turn values behind drift and alignment)
+and models.
 
 Rows of `metrics`, null in a key column meaning all of them:
 
@@ -24,9 +25,10 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import digest, seed_of
-from tasks.foundation.settings import CONFIGS, Settings
+from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.results import Agreement
@@ -34,6 +36,7 @@ from tasks.foundation.tables.types import Language
 from tasks.metrics.demo_benchmark import DemoBench
 from tasks.metrics.drift import Encode
 from tasks.metrics.eyt_benchmark import EytBench
+from tasks.metrics.eyt_metrics import drift_rows, trajectory_of
 from tasks.metrics.label_agreement import (
     Found,
     human_agreement,
@@ -73,7 +76,8 @@ def prepare(context: StageContext) -> Prepared:
     demo = DemoBench.of(context.read, settings.judging.judges, bootstrap)
     eyt = EytBench.of(context.read, settings.judging.judges, settings.metrics, bootstrap)
     demo_metrics, demo_comparisons = demo.metrics_and_comparisons()
-    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(lambda language: _encode_in(context, language))
+    trajectory = trajectory_of(eyt.study, lambda language: _encode_in(context, language))
+    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory)
     aliases = [*aliases_in_settings(settings), *aliases_in_data(context.read)]
     return Prepared(
         items=[],
@@ -81,6 +85,7 @@ def prepare(context: StageContext) -> Prepared:
             "metrics": [*demo_metrics, *eyt_metrics],
             "comparisons": [*demo_comparisons, *eyt_comparisons],
             "agreement": list(_agreement(context, demo, eyt, bootstrap)),
+            "turn_drifts": drift_rows(eyt.study, trajectory),
             "models": model_rows(aliases, context.model),
         },
         accounting=_accounting(context, demo, eyt),
@@ -147,7 +152,7 @@ STAGE = Stage(
     reads=READS,
     reads_if_made=READS,
     prepare=prepare,
-    prepared=("metrics", "comparisons", "agreement", "models"),
+    prepared=("metrics", "comparisons", "agreement", "turn_drifts", "models"),
     taxonomies=("explicit_intent", "latent_intent"),
     encodes=True,
     files=depends_on,

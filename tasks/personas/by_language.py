@@ -16,7 +16,7 @@ from tasks.foundation.dedupe import Deduplicated, deduplicate
 from tasks.foundation.dedupe_texts import deduplicate_texts
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
-from tasks.foundation.settings import DedupSection
+from tasks.foundation.sections import DedupSection
 from tasks.foundation.similarity import LANGUAGES, Similarity
 from tasks.foundation.stage import Stored
 from tasks.foundation.tables.types import Language

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sections import PersonaSource
 from tasks.foundation.tables import TABLES
 from tasks.personas.ages import age_bucket
 from tasks.personas.pieces import PieceCounter

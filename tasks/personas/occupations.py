@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings import CONFIGS
 
 OCCUPATIONS = CONFIGS / "occupations.yaml"
 OTHER = "other"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.dedupe import Deduplicated
-from tasks.foundation.settings import PersonasSection
+from tasks.foundation.sections import PersonasSection
 from tasks.foundation.stage import Stored, TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate, PersonaPoolRow

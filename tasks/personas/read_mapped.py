@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
-from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.foundation.sources.texts import one_line

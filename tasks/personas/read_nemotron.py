@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.personas.ages import parse_age

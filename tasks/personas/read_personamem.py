@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tasks.foundation.ids import canonical_json, digest
-from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import Problem, SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.personas.ages import age_told

@@ -8,7 +8,7 @@ from tasks.foundation.planning.estimate import LANGUAGES, Ask, Estimate, Kind, P
 from tasks.foundation.planning.extremes import filler, largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span
-from tasks.foundation.settings import ScenesSection
+from tasks.foundation.sections import ScenesSection
 from tasks.foundation.tables.scenes import Scene, SeedDialogue, SeedTurn
 from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.foundation.settings import SceneSource, ScenesSection
+from tasks.foundation.sections import SceneSource, ScenesSection
 from tasks.foundation.sources import Problem, SourceRejects, SourceRow
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES

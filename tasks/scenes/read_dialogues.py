@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.foundation.settings import SceneSource
+from tasks.foundation.sections import SceneSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.foundation.sources.texts import one_line

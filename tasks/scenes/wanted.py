@@ -14,8 +14,9 @@ import polars as pl
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings import CONFIGS, ScenesSection
+from tasks.foundation.sections import ScenesSection
 from tasks.scenes.reading import BY_LENGTH, Unwanted
 
 FILTERS = CONFIGS / "dialogue_filters.yaml"

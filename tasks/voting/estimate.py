@@ -14,7 +14,7 @@ from tasks.foundation.planning.meter import PromptSize, Reply
 from tasks.foundation.planning.records import longest_labels, records
 from tasks.foundation.planning.span import Span
 from tasks.foundation.records import Record
-from tasks.foundation.settings import VotingSection
+from tasks.foundation.sections import VotingSection
 from tasks.voting.ballots import Ballot
 from tasks.voting.prompts import (
     REVIEW,

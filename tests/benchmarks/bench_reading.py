@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
-from tasks.foundation.settings import ROOT, PersonaSource
+from tasks.foundation.sections import PersonaSource
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import describe_part, open_part
 from tasks.foundation.tables import TABLES

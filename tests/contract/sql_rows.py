@@ -145,7 +145,7 @@ def _evaluation() -> Rows:
     whole = dict.fromkeys(("pool", "language", "target", "simulator", "judge", "partner", "goal_type", "slice"))
     cells: list[dict[str, Any]] = [
         {"benchmark": "demo", "target": "m3", "metric": "interaction"},
-        {"benchmark": "demo", "target": "m3", "metric": "interaction", "judge": "m1"},
+        {"benchmark": "demo", "target": "m3", "metric": "interaction", "judge": "m1", "value": 8.0, "n": 4},
         {"benchmark": "demo", "target": "m3", "metric": "interaction", "goal_type": "advice"},
         {"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted"},
         {"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted", "slice": '{"alpha":0.05}'},
@@ -153,8 +153,35 @@ def _evaluation() -> Rows:
         {"benchmark": "eyt", "target": "m3", "metric": "empathy_early_minus_late"},
         {"benchmark": "eyt", "target": "m3", "metric": "latent_accuracy", "slice": '{"label":"Curiosity"}'},
         {"benchmark": "eyt", "metric": "simulator_mattr", "simulator": "m2"},
+        {"benchmark": "eyt", "target": "m3", "metric": "explicit_accuracy", "value": 1.0, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "drift_latent", "value": 0.25, "n": 1, "unit": "cosine"},
+        {"benchmark": "eyt", "target": "m3", "metric": "ficr", "judge": "m1", "value": 1.0, "n": 1},
+        {
+            "benchmark": "demo",
+            "target": "m3",
+            "metric": "awareness",
+            "judge": "m1",
+            "value": 7.5,
+            "n": 2,
+            "unit": "0-10",
+        },
     ]
+    scored = {"unscored_kind": None, "scored_by": "judge"}
+    dimensions = dict.fromkeys(("goal_achievement", "believability", "skillfulness", "realistic"), 8)
     return {
+        "awareness_predictions": [_row("awareness_predictions", item_id="i-goal", target="m3", sample=0)],
+        "awareness_scores": [
+            _row(
+                "awareness_scores",
+                item_id="i-goal",
+                target="m3",
+                sample=0,
+                judge="m1",
+                accuracy=8,
+                hallucination=7,
+                **scored,
+            )
+        ],
         "chat_seeds": [_row("chat_seeds", chat_seed_id="cs1", pool="a", persona_id="p1", language="en", error=None)],
         "conversations": [
             _row(
@@ -164,13 +191,30 @@ def _evaluation() -> Rows:
                 pool="a",
                 target="m3",
                 t_actual=1,
+                stop_reason="max_turns",
                 fault="none",
             )
         ],
-        "conversation_turns": [_row("conversation_turns", **turn)],
-        "turn_judgements": [_row("turn_judgements", **turn, judge="m1", unscored_kind=None)],
-        "interactions": [_row("interactions", interaction_id="n1", episode_id="e1", target="m3", fault="none")],
-        "metrics": [_row("metrics", **{**whole, **cell}, value=0.5) for cell in cells],
+        "conversation_turns": [_row("conversation_turns", **turn, perception_fault=None)],
+        "turn_drifts": [_row("turn_drifts", **turn, drift_latent=0.25)],
+        "turn_judgements": [_row("turn_judgements", **turn, judge="m1", **scored)],
+        "final_intent_judgements": [
+            _row("final_intent_judgements", conversation_id="v1", judge="m1", completed=True, satisfaction=4, **scored)
+        ],
+        "interactions": [
+            _row(
+                "interactions",
+                interaction_id="n1",
+                episode_id="e1",
+                target="m3",
+                turn_count=1,
+                stop_reason="ended",
+                fault="none",
+            )
+        ],
+        "interaction_turns": [_row("interaction_turns", interaction_id="n1", turn_index=1, speaker=1, text="hello")],
+        "interaction_scores": [_row("interaction_scores", interaction_id="n1", judge="m1", **dimensions, **scored)],
+        "metrics": [_row("metrics", **{**whole, "value": 0.5, **cell}) for cell in cells],
         "comparisons": [_row("comparisons", benchmark="eyt", metric="empathy_weighted", language=None)],
         "agreement": [_row("agreement", scope="judges")],
     }

@@ -12,7 +12,9 @@ import typer
 
 from flows.cli import app
 from flows.options import StageName
-from tasks.foundation.settings import ROOT, PersonaSource, SceneSource, profile_names
+from tasks.foundation.checkout import ROOT
+from tasks.foundation.sections import PersonaSource, SceneSource
+from tasks.foundation.settings import profile_names
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/commands.md")}

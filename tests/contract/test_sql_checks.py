@@ -38,11 +38,20 @@ PLANTED: dict[str, Plant] = {
         "awareness_items", 1, gold='{"persona": {"participant1": {"hobby": "chess"}}}'
     ),
     "awareness_items__turn_only_for_utterances": change("awareness_items", 0, turn_index=1),
+    "awareness_predictions__item_exists": change("awareness_predictions", item_id="i404"),
+    "awareness_scores__null_only_when_unscored": change("awareness_scores", hallucination=None),
+    "awareness_scores__prediction_exists": change("awareness_scores", sample=1),
     "characters__age_in_band": change("characters", age=40),
     "characters__persona_exists": change("characters", persona_id="p404"),
+    "chat_seeds__complete_or_error": change("chat_seeds", final_intent=None),
+    "comparisons__p_values_are_probabilities": change("comparisons", p_holm=0.1),
     "conflicts__pairing_exists": change("conflicts", pairing_id="pa404"),
     "conflicts__selected_has_relationship": change("conflicts", relationship=None),
     "conflicts__selection_ranks_are_gapless": change("conflicts", selection_rank=1),
+    "conversation_turns__turns_are_gapless": again("conversation_turns", turn_index=3),
+    "conversations__answered_turns_match": change("conversation_turns", assistant_text=None),
+    "conversations__fault_agrees_with_stop": change("conversations", fault="target"),
+    "conversations__seed_is_usable": change("chat_seeds", error="refused: no"),
     "dialogues__pairing_was_selected": change("conflicts", selected=False),
     "dialogues__turn_count_matches": change("dialogues", turn_count=3),
     "diversity__measured_over_what_is_there": without("characters"),
@@ -50,11 +59,27 @@ PLANTED: dict[str, Plant] = {
     "duplicates__dropped_rows_are_not_used": again("persona_pool", persona_id="p9", rank=1, stratum="t"),
     "duplicates__kept_row_exists": change("duplicates", 1, duplicate_of="s404"),
     "duplicates__kept_row_was_kept": again("duplicates", 2, row_id="c8", duplicate_of="c9"),
+    "final_intent_judgements__conversation_exists": change("final_intent_judgements", conversation_id="v404"),
+    "final_intent_judgements__null_only_when_unscored": change("final_intent_judgements", unscored_kind="parse"),
     "interaction_episodes__dialogue_exists": change("interaction_episodes", language="zh"),
     "interaction_episodes__familiarity_range": change("interaction_episodes", familiarity=11),
+    "interaction_scores__interaction_exists": change("interaction_scores", interaction_id="n404"),
+    "interaction_scores__null_only_when_unscored": change("interaction_scores", realistic=None),
+    "interaction_turns__turns_are_gapless": change("interaction_turns", turn_index=2),
+    "interactions__episode_exists": change("interactions", episode_id="e404"),
+    "interactions__fault_agrees_with_stop": change("interactions", stop_reason="fault"),
+    "interactions__turn_count_matches": change("interactions", turn_count=4),
+    "conversations__void_ones_are_not_judged": change("conversations", fault="simulator"),
     "llm_calls__no_silent_end": change("llm_calls", finish_reason=None),
     "llm_calls__reply_is_kept": without("replies"),
     "llm_calls__usage_is_not_negative": change("llm_calls", cached_tokens=10),
+    "metrics__accuracies_are_those_of_the_turns": change("conversation_turns", predicted_explicit="other"),
+    "metrics__demo_scores_are_those_of_the_judge": change("awareness_scores", accuracy=9),
+    "metrics__drifts_are_those_of_the_turns": change("turn_drifts", drift_latent=0.5),
+    "metrics__final_intents_are_those_of_the_judgements": change("final_intent_judgements", completed=False),
+    "metrics__interval_is_ordered": change("metrics", ci_low=0.9),
+    "metrics__value_on_its_scale": change("metrics", unit="share", value=1.5),
+    "metrics__value_rests_on_something": change("metrics", n=0),
     "pairings__characters_differ": change("pairings", character2_id="c1"),
     "pairings__languages_agree": change("characters", 1, language="zh"),
     "persona_candidates__token_count_positive": change("persona_candidates", token_count=0),
@@ -74,6 +99,10 @@ PLANTED: dict[str, Plant] = {
     "seed_dialogues__turn_count_matches": change("seed_dialogues", turn_count=2),
     "stage_runs__accounting_balances": change("stage_runs", n_failed=2),
     "stage_runs__ended_after_started": change("stage_runs", ended_at=NOON.replace(hour=11)),
+    "turn_drifts__turn_exists": change("turn_drifts", turn_index=2),
+    "turn_judgements__null_only_when_unscored": change("turn_judgements", persona_memory=None),
+    "turn_judgements__scores_on_the_scale": change("turn_judgements", empathy_support=0.7),
+    "turn_judgements__turn_exists": change("turn_judgements", turn_index=2),
     "utterances__speakers_alternate": change("utterances", 1, speaker=1),
     "utterances__text_is_not_empty": change("utterances", text=" "),
     "utterances__turns_are_gapless": change("utterances", 1, turn_index=3),
@@ -105,6 +134,27 @@ def test_a_check_finds_what_breaks_its_claim(name: str) -> None:
     rows = good()
     PLANTED[name](rows)
     assert found_by(name, rows) > 0
+
+
+def test_a_turn_at_which_the_target_failed_is_wrong_and_one_lost_to_infrastructure_is_no_turn() -> None:
+    name = "metrics__accuracies_are_those_of_the_turns"
+    rows = good()
+    again("conversation_turns", turn_index=2, perception_fault="timeout", predicted_explicit=None)(rows)
+    assert found_by(name, rows) == 0
+    change("conversations", fault="target")(rows)
+    rows["conversation_turns"][1]["assistant_text"] = None
+    assert found_by(name, rows) == 1
+    cell = next(row for row in rows["metrics"] if row["metric"] == "explicit_accuracy")
+    cell.update(value=0.5, n=2)
+    assert found_by(name, rows) == 0
+
+
+def test_a_judgement_that_is_undecided_counts_as_not_completed() -> None:
+    rows = good()
+    change("final_intent_judgements", completed=None)(rows)
+    assert found_by("metrics__final_intents_are_those_of_the_judgements", rows) == 1
+    next(row for row in rows["metrics"] if row["metric"] == "ficr")["value"] = 0.0
+    assert found_by("metrics__final_intents_are_those_of_the_judgements", rows) == 0
 
 
 def test_a_label_without_a_verdict_is_found_too() -> None:

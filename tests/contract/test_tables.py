@@ -20,7 +20,15 @@ ALL = list(TABLES.values())
 def test_every_table_has_a_view_with_its_columns_in_its_order(table: Table) -> None:
     text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
     assert text.splitlines()[0] == f"-- {table.grain}"
-    assert re.findall(r"^    (\w+),$", text, flags=re.M) == ["build", *table.columns]
+    shown = [*table.columns, *(TABLES[table.beside].columns if table.beside else ())]
+    assert re.findall(r"^    (?:\w+\.)?(\w+),$", text, flags=re.M) == ["build", *dict.fromkeys(shown)]
+
+
+@pytest.mark.parametrize("table", [table for table in ALL if table.beside], ids=lambda table: table.name)
+def test_a_table_beside_another_has_its_key_and_no_column_twice(table: Table) -> None:
+    beside = TABLES[table.beside or ""]
+    assert beside.key == table.key and not beside.beside
+    assert set(beside.columns) & set(table.columns) == set(table.key)
 
 
 def test_there_is_no_view_without_a_table() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from flows import environment, serving
-from tasks.foundation.settings import ROOT
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from flows import chain, environment
-from tasks.foundation.settings import ROOT
+from tasks.foundation.checkout import ROOT
 from tests.flow.conftest import PATIENCE_SECONDS, free_port
 
 pytestmark = pytest.mark.flow

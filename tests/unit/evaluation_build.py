@@ -205,10 +205,6 @@ def conversation(
             assistant_text=answer,
             label_reasks=0,
             role_breaks=0,
-            drift_latent=None,
-            drift_explicit=None,
-            drift_pair=None,
-            final_intent_cosine=None,
         )
         for turn, answer in enumerate(answers, start=1)
     ]

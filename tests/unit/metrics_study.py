@@ -112,10 +112,6 @@ def turn(conversation_id: str, turn_index: int, **changes: Any) -> dict[str, Any
         "assistant_text": "I see.",
         "label_reasks": 0,
         "role_breaks": 0,
-        "drift_latent": None,
-        "drift_explicit": None,
-        "drift_pair": None,
-        "final_intent_cosine": None,
         **changes,
     }
 

@@ -16,11 +16,12 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.encoding.windows import LongTexts
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.prompts import Prompt
-from tasks.foundation.settings import ROOT, Settings, load_settings
+from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.similarity import Similarity, similarity_of
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout

@@ -17,8 +17,8 @@ from flows.commands.cache import age
 from flows.commands.shell import Shell, ends_input
 from flows.commands.status import age_of
 from tasks.foundation import errors
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
-from tasks.foundation.settings import ROOT
 from tasks.foundation.store.layout import Layout
 
 

@@ -201,7 +201,7 @@ async def test_the_first_turn_is_the_seeds_and_every_turn_carries_the_simulators
     assert {(turn.predicted_explicit, turn.predicted_latent, turn.perception_fault) for turn in turns} == {
         ("Venting", None, None)
     }
-    assert all(turn.drift_latent is None and turn.assistant_text for turn in turns)
+    assert all(turn.assistant_text for turn in turns)
     assert commit.accounting.to_json()["n_produced"] == 1
     with open_views(talk.workspace.layout) as connection:
         purposes = connection.execute("select purpose, count(*) from llm_calls group by all order by all").fetchall()

@@ -15,7 +15,7 @@ from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.diversity import likeness, mean_cosine, sampled_pairs
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.near_texts import in_common, sequences
-from tasks.foundation.settings import NearSection
+from tasks.foundation.sections import NearSection
 from tasks.foundation.similarity import ByCharacters, Similarity
 from tasks.foundation.tables.personas import Duplicate
 from tests.unit.source_stages import WordEncoder

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation import encoder as encoding
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import SLACK, Encoder
 from tasks.foundation.encoding.files import dimensions, pieces_read
 from tasks.foundation.encoding.network import batches
 from tasks.foundation.encoding.windows import windows
 from tasks.foundation.errors import ConfigError, ModelUnavailable
-from tasks.foundation.settings import ROOT
 from tasks.foundation.weights import missing
 from tests.unit.small_encoder import DIMENSIONS, PIECES, write_encoder
 

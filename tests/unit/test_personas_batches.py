@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
-from tasks.foundation.settings import ROOT
 from tasks.foundation.sources.texts import one_line
 from tasks.foundation.weights import missing
 from tasks.personas import gather as gathering

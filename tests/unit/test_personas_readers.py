@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError, SourceError
-from tasks.foundation.settings import PersonaSource
+from tasks.foundation.sections import PersonaSource
 from tasks.personas.occupations import occupation_mapping
 from tasks.personas.read_mapped import read_mapped
 from tasks.personas.read_nemotron import read_nemotron

@@ -27,7 +27,8 @@ from tasks.foundation.planning.meter import Meter, PromptSize, Reply
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.planning.totals import minutes_at_least, passed, total_of
-from tasks.foundation.settings import LlmSection, load_settings
+from tasks.foundation.sections import LlmSection
+from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import Part

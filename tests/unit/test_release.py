@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasks.foundation.settings import PersonaSource, SceneSource
+from tasks.foundation.sections import PersonaSource, SceneSource
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.commits import commits_of

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.foundation.settings import SceneSource
+from tasks.foundation.sections import SceneSource
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate

@@ -34,7 +34,7 @@ from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.run.workspace import Workspace
-from tasks.foundation.settings import StageSection
+from tasks.foundation.sections import StageSection
 from tasks.foundation.stage import Finished, Stage
 from tasks.foundation.store.commits import Commit, commits_of, write_commit
 from tasks.foundation.store.layout import run_name

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings import ROOT
 
 _BUILD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
-from tasks.foundation.settings import ROOT
 from tasks.foundation.store.commits import Commit, builds, commits_of, shown_build
 from tasks.foundation.store.durable import replace_file
 from tasks.foundation.store.layout import Layout
@@ -87,7 +87,7 @@ def _known(layout: Layout, build: str) -> None:
 
 
 def table_sql(table: Table) -> str:
-    """The view's text, from sql/tables: a select over the rows named `parts`."""
+    """The view's text, from sql/tables: a select over the rows named `parts`, and over the table beside it."""
     return (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
 
 
@@ -106,7 +106,7 @@ def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: 
     every = {build: commits_of(layout, build) for build in builds(layout)}
     current = {shown: every[shown]} if shown in every else {}
     connection.execute("create schema history")
-    for table in TABLES.values():
+    for table in sorted(TABLES.values(), key=lambda table: table.beside is not None):
         _create_view(connection, layout, "main", table, current)
         _create_view(connection, layout, "history", table, every)
     for schema, commits in (("main", current), ("history", every)):
@@ -126,8 +126,11 @@ def _create_view(
         files = [part.path for commit in by_stage.values() for part in commit.tables.get(table.name, ())]
         if files:
             sources.append(f"select '{build}' as build, * from {_read_parquet(layout, files)}")
-    parts = " union all by name ".join(sources)
-    connection.execute(f"create view {schema}.{table.name} as with parts as ({parts})\n{table_sql(table)}")
+    named = {"parts": " union all by name ".join(sources)}
+    if table.beside:
+        named[table.beside] = f"select * from {schema}.{table.beside}"
+    given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
+    connection.execute(f"create view {schema}.{table.name} as with {given}\n{table_sql(table)}")
 
 
 def _read_parquet(layout: Layout, files: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ from tasks.foundation.tables.evaluation import (
     Interaction,
     InteractionScore,
     InteractionTurn,
+    TurnDrift,
     TurnJudgement,
 )
 from tasks.foundation.tables.operations import LlmCall, Reject, Reply
@@ -89,7 +90,14 @@ _DECLARED: tuple[Table, ...] = (
     ),
     Table("chat_seeds", ChatSeed, ("chat_seed_id",), "one row per persona of a pool"),
     Table("conversations", Conversation, ("conversation_id",), "one row per seed, target and sample"),
-    Table("conversation_turns", ConversationTurn, ("conversation_id", "turn_index"), "one row per turn"),
+    Table(
+        "conversation_turns",
+        ConversationTurn,
+        ("conversation_id", "turn_index"),
+        "one row per turn",
+        beside="turn_drifts",
+    ),
+    Table("turn_drifts", TurnDrift, ("conversation_id", "turn_index"), "one row per turn, once metrics has run"),
     Table(
         "turn_judgements",
         TurnJudgement,

@@ -28,7 +28,9 @@ def _section(table: Table) -> str:
         for name, field in table.row.model_fields.items()
     ]
     key = ", ".join(table.key)
-    head = [f"## {table.name}", "", f"{table.grain}; key: {key}", "", "| column | type | what |", "|---|---|---|"]
+    beside = f". The view also shows the columns of {table.beside}" if table.beside else ""
+    head = [f"## {table.name}", "", f"{table.grain}; key: {key}{beside}", ""]
+    head += ["| column | type | what |", "|---|---|---|"]
     return "\n".join([*head, *rows, ""])
 
 

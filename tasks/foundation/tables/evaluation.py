@@ -114,10 +114,20 @@ class ConversationTurn(Row):
     assistant_text: str | None = Field(description="the target's answer; null: it gave none")
     label_reasks: Int32 = Field(description="re-asks for the simulator's labels", ge=0)
     role_breaks: Int32 = Field(description="re-asks because the simulator left its role", ge=0)
-    drift_latent: Float64 | None = Field(description="1 − cosine of latent intents; null: until metrics")
-    drift_explicit: Float64 | None = Field(description="1 − cosine of explicit intents; null: until metrics")
-    drift_pair: Float64 | None = Field(description="1 − cosine of both together; null: until metrics")
-    final_intent_cosine: Float64 | None = Field(description="predicted against final intent; null: until metrics")
+
+
+class TurnDrift(Row):
+    conversation_id: str = Field(description="the conversation")
+    turn_index: TurnIndex = Field(description="1-based turn")
+    drift_latent: Float64 | None = Field(
+        description="1 − cosine of gold and predicted latent intent, 1 where it is unreadable; null: prediction lost"
+    )
+    drift_explicit: Float64 | None = Field(description="the same of the explicit intents; null: prediction lost")
+    drift_pair: Float64 | None = Field(description="the same of both intents together; null: prediction lost")
+    final_intent_cosine: Float64 | None = Field(
+        description="cosine of the predicted latent intent with the final intent; null: no prediction, or no encoder "
+        "for its language"
+    )
 
 
 class TurnJudgement(Row):

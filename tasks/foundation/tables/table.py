@@ -19,13 +19,15 @@ from tasks.foundation.tables.types import Row, arrow_fields
 class Table:
     """A table as declared once in `TABLES`.
 
-    `key` names the columns that identify a row; `grain` is one line: what one row is.
+    `key` names the columns that identify a row; `grain` is one line: what one row is. `beside` names a table with
+    the same key whose other columns the view shows too, null where it has no such row.
     """
 
     name: str
     row: type[Row]
     key: tuple[str, ...]
     grain: str
+    beside: str | None = None
 
     @cached_property
     def schema(self) -> pa.Schema:

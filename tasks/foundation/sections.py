@@ -1,0 +1,337 @@
+"""The sections of the settings, one for each stage and for what stages share. All are frozen and take nothing extra."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasks.foundation.checkout import ROOT
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+IfNone = Annotated[str, Field(pattern=r"^(fail|keep [1-9][0-9]*)$")]
+"""What to do where nothing is good enough: stop, or (for trying things out) keep so many all the same."""
+
+
+def kept_by(if_none: str) -> int:
+    """`"keep 3"` → 3, `"fail"` → 0."""
+    return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
+
+
+class PerLanguage(Section):
+    """A number for each language; the benchmark has them 1:1."""
+
+    en: Count = 0
+    zh: Count = 0
+
+    def of(self, language: str) -> int:
+        return int(getattr(self, language))
+
+    @property
+    def total(self) -> int:
+        return self.en + self.zh
+
+
+class Source(Section):
+    """Where rows come from: a local file, or a dataset of the hub at a pinned revision."""
+
+    path: str | None = None
+    hub: str | None = None
+    revision: str | None = None
+    split: str | None = None
+    limit: Positive | None = None
+    licence: str = "unknown"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Source:
+        if (self.path is None) == (self.hub is None):
+            raise ValueError(
+                "a source has either `path` (a local file) or `hub` (a dataset), found "
+                f"path={self.path!r}, hub={self.hub!r}"
+            )
+        if self.hub is not None and self.revision is None:
+            raise ValueError(f"hub dataset {self.hub!r} needs a pinned `revision`: a rebuild must read the same rows")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What its rows are called after; without a name of its own, where they come from."""
+        return self.hub or str(self.path)
+
+    @property
+    def file(self) -> Path | None:
+        """The local file, absolute; None for a hub dataset."""
+        return None if self.path is None else ROOT / self.path
+
+
+class PersonaSource(Source):
+    pool: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+    reader: Literal["nemotron", "personamem", "mapped"]
+    where: dict[str, list[str]] = {}
+    """Only rows whose column holds one of these values."""
+    mapping: dict[str, str] = {}
+    """For `mapped`: our column → theirs."""
+
+    @property
+    def name(self) -> str:
+        return self.pool
+
+
+class InspirationSource(Section):
+    """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
+
+    path: str
+    language: Literal["en", "zh"]
+    one_text_per: Literal["line", "paragraph"] = "line"
+    licence: str = "unknown"
+
+    @property
+    def file(self) -> Path:
+        """The file, absolute."""
+        return ROOT / self.path
+
+
+class SceneSource(Source):
+    corpus: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+    reader: Literal["soda", "lccc", "jsonl"]
+
+    @property
+    def name(self) -> str:
+        return self.corpus
+
+
+class BudgetSection(Section):
+    """What a build may spend, over all its runs; null: no limit. Reaching one stops the stage, resumably."""
+
+    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
+    max_calls: Positive | None = None
+    max_tokens: Positive | None = None
+    """Prompt and completion tokens together."""
+
+
+class RunSection(Section):
+    seed: int
+    fresh: bool
+    budget: BudgetSection
+    concurrent_shards: Positive
+    rows_in_flight: Positive
+    lock_wait_seconds: Annotated[float, Field(ge=0)]
+
+
+class BatchSection(Section):
+    """For stages with `mode: batch`: how jobs are cut, and how often they are asked after."""
+
+    requests_per_job: Annotated[int, Field(ge=1, le=50_000)]
+    gather_seconds: Annotated[float, Field(gt=0)]
+    poll_seconds: Annotated[float, Field(gt=0)]
+
+
+class LlmSection(Section):
+    max_reasks: Count
+    retry_attempts: Positive
+    retry_base_seconds: Annotated[float, Field(ge=0)]
+    outage_seconds: Annotated[float, Field(gt=0)]
+    salvage_rounds: Count
+    replay_only: bool
+    share_limits: bool
+    batch: BatchSection
+
+
+class EncoderSection(Section):
+    """What texts of each language are compared with: an encoder of the catalogue by name, or by its folder's path
+    (which has a slash in it); null: by their characters."""
+
+    en: str
+    zh: str | None
+    precision: Literal["float32", "bfloat16"]
+    threads: Positive
+
+    def of(self, language: str) -> str | None:
+        found: str | None = getattr(self, language)
+        return found
+
+    @staticmethod
+    def folder(encoder: str) -> Path | None:
+        """The folder, absolute; None for an encoder of the catalogue."""
+        return ROOT / encoder if "/" in encoder else None
+
+
+class StageSection(Section):
+    """What every stage has: how its rows are dealt out, when it has failed too often, what it may spend."""
+
+    shard_rows: Positive
+    max_failure_rate: Annotated[float, Field(ge=0, le=1)]
+    budget: BudgetSection = BudgetSection()
+
+
+class BatchableSection(StageSection):
+    """A stage whose rows are single requests: they may travel through a provider's batch API."""
+
+    mode: Literal["live", "batch"] = "live"
+
+
+class DedupSection(Section):
+    threshold: Share
+    encode: Literal["truncate", "windows"]
+    jaccard: Share
+    search: Literal["exact", "faiss"]
+
+
+class NearSection(Section):
+    """From what likeness on two texts are near-duplicates: by encoder, or by characters where none is used."""
+
+    cosine: Share
+    jaccard: Share
+
+
+class PersonasSection(BatchableSection):
+    sources: list[PersonaSource]
+    dedup: DedupSection
+    pool_size: Positive
+    designer: str
+    temperature: Temperature
+    max_tokens: Positive
+    characters: PerLanguage
+    inspirations: list[InspirationSource]
+    character_dedup: NearSection | None
+
+
+class ScenesSection(BatchableSection):
+    sources: list[SceneSource]
+    min_turns: Positive
+    max_turns: Positive
+    max_characters: Positive
+    near_duplicate: Share
+    sample: PerLanguage
+    goal_dedup: NearSection | None
+    one_to_one: bool
+    distiller: str
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class ConflictsSection(BatchableSection):
+    pairings: PerLanguage
+    assessor: str
+    temperature: Temperature
+    max_tokens: Positive
+    keep_share: Share
+    select: Positive | None
+    if_none: IfNone
+
+    @property
+    def keep_if_none(self) -> int:
+        """How many of the best-ranked pairings go on where none is coherent; 0: the run stops."""
+        return kept_by(self.if_none)
+
+
+class DialoguesSection(StageSection):
+    writer: str
+    min_turns: Annotated[int, Field(ge=2)]
+    max_turns: Annotated[int, Field(ge=2, le=60)]
+    temperature: Temperature
+    analysis_temperature: Temperature
+    max_tokens: Positive
+    utterances_per_request: Positive
+
+    @model_validator(mode="after")
+    def _range(self) -> DialoguesSection:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
+        return self
+
+
+class VotingSection(BatchableSection):
+    annotators: Annotated[list[str], Field(min_length=2)]
+    arbiter: str
+    temperature: Temperature
+    max_tokens: Positive
+    utterances_per_request: Positive
+
+
+class CurationSection(StageSection):
+    items_per_task: PerLanguage
+    episodes: PerLanguage
+    if_none: IfNone
+
+    @property
+    def keep_if_none(self) -> int:
+        """How many of the least rejected dialogues stay where the panel takes out all; 0: the run stops."""
+        return kept_by(self.if_none)
+
+
+class ChatseedsSection(BatchableSection):
+    per_pool: Positive
+    language: Literal["en", "zh"]
+    seeder: str
+    temperature: Temperature
+    max_tokens: Positive
+
+
+Targets = Annotated[list[str], Field(min_length=1)]
+
+
+class AwarenessSection(BatchableSection):
+    targets: Targets
+    samples: Positive
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class InteractionSection(StageSection):
+    targets: Targets
+    partner: str | None
+    samples: Positive
+    max_turns: Annotated[int, Field(ge=2)]
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class ConversationSection(StageSection):
+    targets: Targets
+    simulator: str
+    samples: Positive
+    max_turns: Positive
+    persona_to_target: Literal["none", "perception", "both"]
+    simulator_temperature: Temperature
+    perception_temperature: Temperature
+    temperature: Temperature
+    max_tokens: Positive
+    label_reasks: Count
+    family_waiver: Annotated[str, Field(min_length=10)] | None
+
+
+class SubsampleSection(Section):
+    n: Positive
+    by: list[Literal["pool", "target"]]
+    seed: int
+
+
+class JudgingSection(BatchableSection):
+    judges: Annotated[list[str], Field(min_length=1)]
+    temperature: Temperature
+    max_tokens: Positive
+    prompt_language: Literal["en", "zh"]
+    subscore_scale: Literal["half", "binary"]
+    split: Literal["none", "dimension"]
+    subsample: SubsampleSection | None
+
+
+Alpha = Annotated[float, Field(gt=0, lt=0.5)]
+
+
+class MetricsSection(StageSection):
+    alpha: Alpha
+    alpha_sweep: list[Alpha]
+    panel_rule: Literal["majority", "mean"]
+    resamples: Positive
+    mattr_window: Positive
