@@ -16,6 +16,7 @@ from flows.commands import (
     cache,
     check,
     doctor,
+    drop,
     evaluate,
     models,
     personas,
@@ -46,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (plan, run, evaluate, report, release, status, use, sql, check, serve, doctor):
+for module in (plan, run, evaluate, report, release, status, use, drop, sql, check, serve, doctor):
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))
 app.add_typer(models.app, name="models")
 app.add_typer(personas.app, name="personas")

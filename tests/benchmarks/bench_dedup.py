@@ -93,7 +93,7 @@ def test_a_million_against_inverted_lists(tmp_path: Path) -> None:
     lists, kept = _timed(lambda: rivals.by_inverted_lists(walked, THRESHOLD))
     found, wrong = (dropped & ~kept).sum() / dropped.sum(), (~dropped & ~kept).sum()
     print(
-        f"faiss, 4,096 lists, 4 probes: {lists:.0f} s, finds {found:.2%} of them and drops {wrong} wrongly; exact takes "
+        f"faiss, 4,096 lists, 4 probes: {lists:.0f} s, finds {found:.2%} of them, drops {wrong} wrongly; exact takes "
         f"{taken / lists:.2f} of it"
     )
 

@@ -286,6 +286,23 @@ def test_what_is_unscored_or_void_is_counted_beside_the_score() -> None:
     assert metric("alignment", "bob").n_unscored == 1
 
 
+def test_the_drift_of_every_turn_is_kept_and_makes_the_metric() -> None:
+    rows = {(row.conversation_id, row.turn_index): row for row in prepared().rows["turn_drifts"]}
+    turns = planted()["conversation_turns"]
+    assert set(rows) == {(one["conversation_id"], one["turn_index"]) for one in turns}
+    for one in turns:
+        row = rows[one["conversation_id"], one["turn_index"]]
+        if one["perception_fault"] is not None and one["assistant_text"] is not None:
+            assert row.drift_latent is row.drift_pair is row.final_intent_cosine is None
+        elif one["predicted_latent"] is None:
+            assert (row.drift_latent, row.final_intent_cosine) == (1.0, None)
+        else:  # texts are orthogonal in this study
+            assert row.drift_latent == (one["predicted_latent"] != one["gold_latent"])
+    bob = [held["conversation_id"] for held in planted()["conversations"] if held["target"] == "bob"]
+    means = [np.mean([row.drift_latent for key, row in rows.items() if key[0] == held]) for held in bob]
+    assert np.mean(means) == pytest.approx(metric("drift_latent", "bob").value)
+
+
 def test_all_equal_dialogues_have_a_value_and_no_interval() -> None:
     row = metric("ficr", "bob")
     assert (row.value, row.ci_low, row.ci_high) == (1.0, None, None)
@@ -493,6 +510,7 @@ def test_a_build_without_evaluation_gives_empty_tables() -> None:
         "metrics": 0,
         "comparisons": 0,
         "agreement": 0,
+        "turn_drifts": 0,
         "models": 3,
     }
 
@@ -506,7 +524,7 @@ def test_conversations_that_nobody_has_judged_have_no_score_and_keep_their_label
 
 
 def test_the_stage_declares_what_it_reads_and_writes() -> None:
-    assert STAGE.writes == ("metrics", "comparisons", "agreement", "models")
+    assert STAGE.writes == ("metrics", "comparisons", "agreement", "turn_drifts", "models")
     assert set(STAGE.reads_if_made) == set(STAGE.reads)
     assert STAGE.roles(Context({}).settings) == {}, "no model is asked, so no key is needed"
     one, other = (STAGE.files(Context({}, *changes).settings) for changes in ((), (f"judging.judges=[{A},{B}]",)))

@@ -49,6 +49,13 @@ def write_text(path: Path, scratch: Path, text: str) -> None:
     replace_file(path, scratch, lambda temporary: _write(temporary, text))
 
 
+def remove_file(path: Path) -> None:
+    """Gone, also after a power cut. StoreError when it cannot be removed."""
+    with told_of(path):
+        path.unlink()
+        _sync(path.parent)
+
+
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
