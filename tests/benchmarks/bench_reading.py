@@ -144,8 +144,9 @@ def peak_gib() -> float:
     return int(line.split()[1]) / 2**20
 
 
-def measured(call: str) -> dict[str, float]:
-    program = f"import json; from tests.benchmarks.bench_reading import *; print(json.dumps({call}))"
+def measured(call: str, module: str = "bench_reading") -> dict[str, float]:
+    """What a function of a benchmark returns that is called in a process of its own."""
+    program = f"import json; from tests.benchmarks.{module} import *; print(json.dumps({call}))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
     told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return told

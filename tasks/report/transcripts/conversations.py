@@ -83,8 +83,8 @@ def _conversation(
             compared(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"])
             for kind in ("explicit", "latent", "emotion")
         )
-        progress = Label("progress", numbers.words(turn["progress"]))
-        lines.append(Line(f"User, turn {turn['turn_index']}", shortened(turn["user_text"]), 1, (*labels, progress)))
+        further = (Label("progress", numbers.words(turn["progress"])), *_trajectory(turn))
+        lines.append(Line(f"User, turn {turn['turn_index']}", shortened(turn["user_text"]), 1, (*labels, *further)))
         sheets = tuple(
             Sheet(f"Judged by {one['judge']}{how_missing(one) or _sums(one)}", _sub_scores(one))
             for one in judged[turn["conversation_id"], turn["turn_index"]]
@@ -127,6 +127,12 @@ def _conversation(
         tuple(lines),
         (after,) if after.rows else (),
     )
+
+
+def _trajectory(turn: Record) -> tuple[Label, ...]:
+    """Intent drift and nearness to the final intent, once metrics has measured them."""
+    measured = (("drift", turn["drift_latent"]), ("near the final intent", turn["final_intent_cosine"]))
+    return tuple(Label(name, f"{value:.2f}") for name, value in measured if value is not None)
 
 
 def _sums(judgement: Record) -> str:
