@@ -36,8 +36,8 @@ comparisons as (
         p_holm,
     from comparisons
     where
-        benchmark = 'demo'
-        and coalesce(judge_a, judge_b) is null
+        kind = 'best'
+        and benchmark = 'demo'
 
 ),
 

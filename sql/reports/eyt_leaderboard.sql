@@ -38,8 +38,8 @@ comparisons as (
         p_holm,
     from comparisons
     where
-        benchmark = 'eyt'
-        and coalesce(judge_a, judge_b) is null
+        kind = 'best'
+        and benchmark = 'eyt'
 
 ),
 

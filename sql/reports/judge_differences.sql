@@ -23,7 +23,7 @@ differences as (
         n,
     from comparisons
     where
-        judge_a is not null
+        kind = 'judges'
         and language is null
     order by benchmark, pool, metric, target, judge_a, judge_b
 

@@ -1,9 +1,11 @@
--- one row per pair of targets (or judges) and metric
+-- one row per pair of targets, judges or pools and metric
 select
     build,
+    kind,
     benchmark,
     metric,
     pool,
+    pool_b,
     language,
     target_a,
     target_b,

@@ -1,7 +1,8 @@
-"""Targets compared with the best, and judges with one another: paired on the same dialogues.
+"""Two sides of a comparison: paired on the same dialogues, or on different ones.
 
-Both sides meet the same resamples, over the dialogues that both have; what only one has (the other's was
-void) is no part of the difference. p is corrected after Holm over the comparisons of one metric and cell.
+Paired (two targets, two judges), both sides meet the same resamples, over the dialogues that both have; what only one
+has (the other's was void) is no part of the difference. Unpaired (one target on two persona pools), all dialogues
+of both are resampled together. p is corrected after Holm over the comparisons of one metric and cell.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tasks.metrics.observed import Observed
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """a − b over the `n` dialogues that both have; None where not computable (no shared dialogue; for interval
-    and p also one dialogue, or differences that are all equal)."""
+    """a − b over `n` dialogues: those that both sides have, or, unpaired, those of both together. None where not
+    computable (a side without any; for interval and p also one dialogue, or differences that are all equal)."""
 
     difference: float | None
     ci_low: float | None
@@ -49,15 +50,28 @@ class Side:
 
 def paired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
     """The difference of each pair, over the dialogues that both of the pair have."""
-    shared = [(a.n > 0) & (b.n > 0) for a, b in pairs]
+    return _differences(pairs, [(a.n > 0) & (b.n > 0) for a, b in pairs], bootstrap)
+
+
+def unpaired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
+    """The difference of each pair, each side over the dialogues it has."""
+    return _differences(pairs, [(a.n > 0) | (b.n > 0) for a, b in pairs], bootstrap)
+
+
+def _differences(
+    pairs: Sequence[tuple[Side, Side]], counted: Sequence[np.ndarray], bootstrap: Bootstrap
+) -> list[Difference]:
+    """`counted`: of each pair the mask [clusters] of the dialogues that take part."""
     parts = [
-        Part(side.sums * both[:, None], side.formula) for pair, both in zip(pairs, shared, strict=True) for side in pair
+        Part(side.sums * mask[:, None], side.formula)
+        for pair, mask in zip(pairs, counted, strict=True)
+        for side in pair
     ]
     resampled = bootstrap.distributions(parts)
     found = []
-    for place, both in enumerate(shared):
+    for place, mask in enumerate(counted):
         value = float(np.subtract(*(part.formula(part.sums.sum(axis=0)) for part in parts[2 * place : 2 * place + 2])))
-        found.append(_difference(value, resampled[2 * place] - resampled[2 * place + 1], int(both.sum())))
+        found.append(_difference(value, resampled[2 * place] - resampled[2 * place + 1], int(mask.sum())))
     return found
 
 

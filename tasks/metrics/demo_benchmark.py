@@ -14,7 +14,7 @@ from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.results import Comparison, Metric
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Breakdown, Cutter
-from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, target_comparisons
+from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, target_comparisons, thinking_comparisons
 from tasks.metrics.demo_scores import CRITERIA, demo_metrics, interaction_metrics
 from tasks.metrics.demo_study import Read, Study, study_of
 from tasks.metrics.label_agreement import Found
@@ -63,7 +63,9 @@ class DemoBench:
         awareness = self.study.awareness_numbers(self.awareness_scores, judges)
         return awareness, self.study.interaction_numbers(self.interaction_scores, judges)
 
-    def metrics_and_comparisons(self) -> tuple[list[Metric], list[Comparison]]:
+    def metrics_and_comparisons(
+        self, thinking_pairs: Sequence[tuple[str, str]]
+    ) -> tuple[list[Metric], list[Comparison]]:
         """Every row of both tables."""
         if not len(self.study.units):
             return [], []
@@ -79,6 +81,7 @@ class DemoBench:
         compared = [
             *target_comparisons("demo", self.cutter, scores, GROUPS),
             *judge_comparisons("demo", self.cutter, list(self._judge_pairs()), GROUPS),
+            *thinking_comparisons("demo", self.cutter, scores, GROUPS, thinking_pairs),
         ]
         return rows, compared
 

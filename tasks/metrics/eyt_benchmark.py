@@ -17,7 +17,14 @@ from tasks.foundation.tables.results import Comparison, Metric
 from tasks.metrics.alpha_sweep import RankChange, rank_changes
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
 from tasks.metrics.cells import Breakdown, Cutter, Key
-from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, members_of, target_comparisons
+from tasks.metrics.comparison_rows import (
+    JudgePair,
+    judge_comparisons,
+    members_of,
+    pool_comparisons,
+    target_comparisons,
+    thinking_comparisons,
+)
 from tasks.metrics.eyt_metrics import (
     Trajectory,
     judged_metrics,
@@ -80,7 +87,9 @@ class EytBench:
         final, there = self.study.final_scores(self.final_judgements, judges)
         return judged_metrics(self.study, turns, final, there, self.settings)
 
-    def metrics_and_comparisons(self, trajectory: Trajectory) -> tuple[list[Metric], list[Comparison]]:
+    def metrics_and_comparisons(
+        self, trajectory: Trajectory, thinking_pairs: Sequence[tuple[str, str]]
+    ) -> tuple[list[Metric], list[Comparison]]:
         """Every row of both tables."""
         if not len(self.study.units):
             return [], []
@@ -96,6 +105,8 @@ class EytBench:
         compared = [
             *target_comparisons("eyt", self.cutter, [*objective, *panel], GROUPS),
             *judge_comparisons("eyt", self.cutter, list(self._judge_pairs()), GROUPS),
+            *thinking_comparisons("eyt", self.cutter, [*objective, *panel], GROUPS, thinking_pairs),
+            *pool_comparisons("eyt", self.cutter, [*objective, *panel]),
         ]
         return rows, compared
 

@@ -57,6 +57,13 @@ def model_rows(aliases: Iterable[str], model: Callable[[str], ModelSpec]) -> lis
     return [row for alias in sorted(set(aliases)) if (row := _row(alias, model)) is not None]
 
 
+def thinking_pairs(models: Iterable[Model]) -> list[tuple[str, str]]:
+    """Aliases of models that think, each with that of the same model that does not, where both are here."""
+    rows = list(models)
+    here = {row.alias for row in rows}
+    return [(row.alias, row.thinking_pair) for row in rows if row.thinking and row.thinking_pair in here]
+
+
 def _row(alias: str, model: Callable[[str], ModelSpec]) -> Model | None:
     try:
         spec = model(alias)

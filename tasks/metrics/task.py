@@ -45,7 +45,7 @@ from tasks.metrics.label_agreement import (
     review_ratings,
     vote_ratings,
 )
-from tasks.metrics.model_rows import aliases_in_data, aliases_in_settings, model_rows
+from tasks.metrics.model_rows import aliases_in_data, aliases_in_settings, model_rows, thinking_pairs
 
 READS = (
     "awareness_items",
@@ -75,10 +75,11 @@ def prepare(context: StageContext) -> Prepared:
     bootstrap = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics"))
     demo = DemoBench.of(context.read, settings.judging.judges, bootstrap)
     eyt = EytBench.of(context.read, settings.judging.judges, settings.metrics, bootstrap)
-    demo_metrics, demo_comparisons = demo.metrics_and_comparisons()
+    models = model_rows([*aliases_in_settings(settings), *aliases_in_data(context.read)], context.model)
+    pairs = thinking_pairs(models)
+    demo_metrics, demo_comparisons = demo.metrics_and_comparisons(pairs)
     trajectory = trajectory_of(eyt.study, lambda language: _encode_in(context, language))
-    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory)
-    aliases = [*aliases_in_settings(settings), *aliases_in_data(context.read)]
+    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory, pairs)
     return Prepared(
         items=[],
         rows={
@@ -86,7 +87,7 @@ def prepare(context: StageContext) -> Prepared:
             "comparisons": [*demo_comparisons, *eyt_comparisons],
             "agreement": list(_agreement(context, demo, eyt, bootstrap)),
             "turn_drifts": drift_rows(eyt.study, trajectory),
-            "models": model_rows(aliases, context.model),
+            "models": models,
         },
         accounting=_accounting(context, demo, eyt),
     )

@@ -11,6 +11,8 @@ from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, 
 from tasks.report.questions import Answer, Record
 
 ALL = "all"
+SHORT = 12
+"""Rows up to which a table is open."""
 
 EYT_HEADLINE = "satisfaction"
 RECOGNISED = "What the target recognised and reached"
@@ -68,6 +70,7 @@ def demo(ask: Ask, build: str) -> Section:
                 ],
             ),
             ("Differences", [_differences(answer)]),
+            ("Thinking", [_thinking(ask, "demo")]),
             ("By language", by_language),
             ("Faults", [void]),
             ("By goal type", [_goal_types(by_goal)]),
@@ -93,6 +96,22 @@ def _differences(answer: Answer) -> Block | None:
     return filled(answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True)
 
 
+def _thinking(ask: Ask, benchmark: str) -> Block | None:
+    pairs = ask("thinking_pairs").where(benchmark=benchmark)
+    drop = ("benchmark", "pool") if benchmark == "demo" else ("benchmark",)
+    caption = "Models that think less the same ones that do not, on the same dialogues."
+    return filled(pairs, caption, drop=(*drop, "unit"), folded=len(pairs) > SHORT)
+
+
+def _sources(ask: Ask) -> Iterator[Block | None]:
+    """What changes with the persona pool: each target's values, and the order of the targets."""
+    differences, ranks = ask("persona_sources"), ask("persona_source_ranks").without(spearman_rho=None)
+    caption = "Each target on one pool less the same on another; the pools have no dialogue in common."
+    yield filled(differences, caption, drop=("unit",), folded=len(differences) > SHORT)
+    caption = "Spearman's ρ of the targets' order on two pools; n counts targets."
+    yield filled(ranks, caption, folded=len(ranks) > SHORT)
+
+
 def _goal_types(answer: Answer) -> Block | None:
     average = answer.where(metric="interaction")
     return (
@@ -116,6 +135,8 @@ def eyt(ask: Ask, build: str) -> Section:
         ]
         groups.append((f"All pools, {language}", boards))
     groups.append(("Differences", [_differences(answer)]))
+    groups.append(("Thinking", [_thinking(ask, "eyt")]))
+    groups.append(("Persona sources", list(_sources(ask))))
     groups.append(
         (
             "Early and late turns",

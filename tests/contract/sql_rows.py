@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks.foundation.store.views import _STAGE_RUN_COLUMNS
+from tasks.foundation.store.views import _STAGE_RUN_COLUMNS, view_sql
 from tasks.foundation.tables import TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -166,6 +166,9 @@ def _evaluation() -> Rows:
             "unit": "0-10",
         },
     ]
+    for pool in ("a", "b"):
+        cells.append({"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted", "pool": pool})
+    none = {"benchmark": "eyt", "metric": "empathy_weighted", "target_a": "m3", "target_b": "m3"}
     scored = {"unscored_kind": None, "scored_by": "judge"}
     dimensions = dict.fromkeys(("goal_achievement", "believability", "skillfulness", "realistic"), 8)
     return {
@@ -215,7 +218,15 @@ def _evaluation() -> Rows:
         "interaction_turns": [_row("interaction_turns", interaction_id="n1", turn_index=1, speaker=1, text="hello")],
         "interaction_scores": [_row("interaction_scores", interaction_id="n1", judge="m1", **dimensions, **scored)],
         "metrics": [_row("metrics", **{**whole, "value": 0.5, **cell}) for cell in cells],
-        "comparisons": [_row("comparisons", benchmark="eyt", metric="empathy_weighted", language=None)],
+        "comparisons": [
+            _row("comparisons", **{**none, "kind": kind, "pool": pool, "pool_b": pool_b}, language=None)
+            for kind, pool, pool_b in (
+                ("best", "a", None),
+                ("judges", "a", None),
+                ("thinking", None, None),
+                ("pools", "a", "b"),
+            )
+        ],
         "agreement": [_row("agreement", scope="judges")],
     }
 
@@ -225,7 +236,9 @@ def tables_of(rows: Rows) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     for name, table in TABLES.items():
         filled = pa.Table.from_pylist(rows.get(name, []), schema=_nullable(table.schema))  # noqa: F841 - read by name
-        connection.execute(f"create table {name} as select 'b1' as build, * from filled")
+        connection.execute(f"create table {name}_rows as select 'b1' as build, * from filled")
+    for name, table in sorted(TABLES.items(), key=lambda each: each[1].beside is not None):
+        connection.execute(view_sql(table, f"select * from {name}_rows"))
     columns = ", ".join(f"{name} {type_}" for name, type_ in _STAGE_RUN_COLUMNS)
     connection.execute(f"create table stage_runs ({columns})")
     for run in rows.get("stage_runs", []):

@@ -47,6 +47,10 @@ class Context:
     def model(self, alias: str) -> ModelSpec:
         return self._models[alias]
 
+    def know(self, *models: ModelSpec) -> None:
+        """Makes further models known."""
+        self._models = {**self._models, **{model.alias: model for model in models}}
+
     def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         declared = TABLES[table]
         frame = pl.from_arrow(declared.arrow(self._rows.get(table, ())))

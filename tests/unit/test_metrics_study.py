@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -382,11 +383,13 @@ def test_simulator_health() -> None:
 
 
 def comparison(name: str, a: str, b: str, **key: Any) -> Any:
-    wanted = {"metric": name, "target_a": a, "target_b": b, **dict.fromkeys(("pool", "language", "judge_a", "judge_b"))}
-    wanted |= key
-    found = [
-        row for row in prepared().rows["comparisons"] if all(getattr(row, each) == wanted[each] for each in wanted)
-    ]
+    return compared(prepared(), name, a, b, **key)
+
+
+def compared(found_by: Prepared, name: str, a: str, b: str, **key: Any) -> Any:
+    absent = dict.fromkeys(("pool", "pool_b", "language", "judge_a", "judge_b"))
+    wanted = {"metric": name, "target_a": a, "target_b": b, **absent, **key}
+    found = [row for row in found_by.rows["comparisons"] if all(getattr(row, each) == wanted[each] for each in wanted)]
     assert len(found) == 1, (wanted, len(found))
     return found[0]
 
@@ -429,6 +432,29 @@ def test_judges_are_compared_on_the_judgements_both_gave() -> None:
     # both voted on all but s11; on s10 they differ
     row = comparison("ficr", "ann", "ann", judge_a=A, judge_b=B)
     assert (row.difference, row.n) == (pytest.approx(1 / 13), 13)
+
+
+def test_a_target_is_compared_on_two_pools_whose_dialogues_are_resampled_together() -> None:
+    # ann: 87.5 on every dialogue but s11, which is in p2 and has 100
+    row = comparison("satisfaction", "ann", "ann", pool="p1", pool_b="p2", kind="pools")
+    assert (row.difference, row.n) == (pytest.approx(87.5 - (6 * 87.5 + 100) / 7), 14)
+    counts = Bootstrap(2000, seed_of(Context({}, *SETTINGS).settings.run.seed, "metrics")).counts(14)
+    values = np.array([87.5] * 11 + [100] + [87.5] * 2)
+    first = np.arange(14) < 7
+    means = [(counts[:, side] @ values[side]) / counts[:, side].sum(axis=1) for side in (first, ~first)]
+    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.percentile(means[0] - means[1], [2.5, 97.5])))
+
+
+def test_a_model_that_thinks_is_compared_with_the_one_that_does_not() -> None:
+    context = Context(planted(), *SETTINGS, encoder=Encoder())
+    some = context.model(A)
+    context.know(replace(some, alias="bob", thinking=True, thinking_pair="ann"), replace(some, alias="ann"))
+    found = prepare(context)
+    row = compared(found, "explicit_accuracy", "bob", "ann", kind="thinking")
+    best = compared(found, "explicit_accuracy", "ann", "bob", kind="best")
+    assert (row.difference, row.ci_low, row.n) == (-best.difference, pytest.approx(-best.ci_high), best.n)
+    assert compared(found, "explicit_accuracy", "bob", "ann", kind="thinking", pool="p1").n == 7
+    assert not [row for row in prepared().rows["comparisons"] if row.kind == "thinking"]  # type: ignore[attr-defined]
 
 
 def agreement(scope: str, category: str, statistic: str, raters: str) -> Any:

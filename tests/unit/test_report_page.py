@@ -91,7 +91,8 @@ def full() -> Rows:
             _row(
                 "comparisons",
                 **{
-                    **dict.fromkeys(("pool", "language", "judge_a", "judge_b")),
+                    **dict.fromkeys(("pool", "pool_b", "language", "judge_a", "judge_b")),
+                    "kind": "best",
                     "benchmark": benchmark,
                     "metric": metric,
                     "target_a": "m4",

@@ -86,9 +86,15 @@ def _known(layout: Layout, build: str) -> None:
         raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
 
 
-def table_sql(table: Table) -> str:
-    """The view's text, from sql/tables: a select over the rows named `parts`, and over the table beside it."""
-    return (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
+def view_sql(table: Table, parts: str, schema: str = "main") -> str:
+    """What creates the view of a table over the rows that the query `parts` gives: the text of sql/tables, which is a
+    select over rows named `parts`, and over the table beside it."""
+    named = {"parts": parts}
+    if table.beside:
+        named[table.beside] = f"select * from {schema}.{table.beside}"
+    given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
+    text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
+    return f"create view {schema}.{table.name} as with {given}\n{text}"
 
 
 def _fits(layout: Layout) -> bool:
@@ -126,11 +132,7 @@ def _create_view(
         files = [part.path for commit in by_stage.values() for part in commit.tables.get(table.name, ())]
         if files:
             sources.append(f"select '{build}' as build, * from {_read_parquet(layout, files)}")
-    named = {"parts": " union all by name ".join(sources)}
-    if table.beside:
-        named[table.beside] = f"select * from {schema}.{table.beside}"
-    given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
-    connection.execute(f"create view {schema}.{table.name} as with {given}\n{table_sql(table)}")
+    connection.execute(view_sql(table, " union all by name ".join(sources), schema))
 
 
 def _read_parquet(layout: Layout, files: Sequence[str]) -> str:

@@ -120,8 +120,8 @@ _DECLARED: tuple[Table, ...] = (
     Table(
         "comparisons",
         Comparison,
-        ("benchmark", "metric", "pool", "language", "target_a", "target_b", "judge_a", "judge_b"),
-        "one row per pair of targets (or judges) and metric",
+        ("kind", "benchmark", "metric", "pool", "pool_b", "language", "target_a", "target_b", "judge_a", "judge_b"),
+        "one row per pair of targets, judges or pools and metric",
     ),
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
     Table("models", Model, ("alias",), "one row per model alias that the build names"),

@@ -30,13 +30,21 @@ class Metric(Row):
     unit: str = Field(description="0-10, 0-100, share, cosine, rho …")
 
 
+ComparisonKind = Literal["best", "judges", "thinking", "pools"]
+
+
 class Comparison(Row):
+    kind: ComparisonKind = Field(
+        description="what is compared: best, the best target with another; judges, two judges of one target; thinking, "
+        "a model that thinks with the same one that does not; pools, one target on two persona pools"
+    )
     benchmark: Literal["demo", "eyt"] = Field(description="which benchmark")
     metric: str = Field(description="name of the metric")
-    pool: str | None = Field(description="persona pool; null: all")
+    pool: str | None = Field(description="persona pool (of pools: that of a); null: all")
+    pool_b: str | None = Field(description="of pools: that of b; null: the same as a's")
     language: str | None = Field(description="language; null: all")
-    target_a: str = Field(description="the best target, or the first of the pair")
-    target_b: str = Field(description="the other target")
+    target_a: str = Field(description="the target of a")
+    target_b: str = Field(description="the target of b")
     judge_a: str | None = Field(description="judge of a; null: the panel")
     judge_b: str | None = Field(description="judge of b; null: the panel")
     difference: Float64 | None = Field(description="a − b; null: not computable")
@@ -44,7 +52,7 @@ class Comparison(Row):
     ci_high: Float64 | None = Field(description="upper end of the 95 % interval; null: not computable")
     p: Float64 | None = Field(description="two-sided bootstrap p; null: not computable")
     p_holm: Float64 | None = Field(description="p after Holm's correction; null: not computable")
-    n: Int32 = Field(description="paired units", ge=0)
+    n: Int32 = Field(description="dialogues that both sides have; of pools: of both sides together", ge=0)
 
 
 class Agreement(Row):
