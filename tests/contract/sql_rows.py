@@ -221,7 +221,7 @@ def _evaluation() -> Rows:
         "comparisons": [
             _row("comparisons", **{**none, "kind": kind, "pool": pool, "pool_b": pool_b}, language=None)
             for kind, pool, pool_b in (
-                ("best", "a", None),
+                ("best", "x", None),
                 ("judges", "a", None),
                 ("thinking", None, None),
                 ("pools", "a", "b"),
