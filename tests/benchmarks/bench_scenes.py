@@ -44,7 +44,7 @@ def read(folder: str) -> dict[str, float]:
     started = time.perf_counter()
     describe_part(Layout(seeds.path.parent), seeds.path, TABLES["seed_dialogues"], "prepare")  # type: ignore[union-attr]
     return {
-        "rows": prepared.accounting.n_in,
+        "rows": prepared.accounting.n_in + len(prepared.items),
         "seconds": seconds,
         "peak": peak,
         "hashing": time.perf_counter() - started,
