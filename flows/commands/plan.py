@@ -59,6 +59,7 @@ def _show(
     console.print(plan_tables.models_table(plans, workspace.models))
     for line in (
         *plan_tables.calm_lines(calm),
+        *plan_tables.likely_lines(workspace, plans),
         *plan_tables.budget_lines(workspace, build, plans),
         "",
         "Assumed:",

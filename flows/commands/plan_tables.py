@@ -13,9 +13,11 @@ from tasks.foundation.llm.budget import Allowed
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.planning import meter
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
+from tasks.foundation.planning.likely import Likely, earlier_requests, likely
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Passed, Total, minutes_at_least, passed, total_of
 from tasks.foundation.run import Workspace
+from tasks.foundation.run.batching import in_batches
 from tasks.foundation.run.spending import limits_of
 from tasks.foundation.sections import LlmSection
 
@@ -59,6 +61,38 @@ def calm_lines(calm: Sequence[RunPlan]) -> Iterator[str]:
             f"If no reply has to be asked for again and no call fails: at most {calls} calls, {prompt} prompt and "
             f"{completion} completion tokens, {dollars_of(total, high_only=True)}."
         )
+
+
+def likely_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]:
+    """What the plan comes to if requests go as they went in the builds of this store; nothing where there are none."""
+    earlier = earlier_requests(workspace.layout)
+    if not earlier:
+        return
+    known: dict[tuple[str, str], list[Likely]] = {}
+    unknown: list[str] = []
+    for plan in plans:
+        batched = in_batches(workspace.settings, plan.stage)
+        for calls in (each for each in plan.calls if each.requests.high):
+            found = likely(plan.stage, calls, earlier, workspace.models[calls.alias], batched=batched)
+            if found is None:
+                unknown.append(f"{calls.purpose} ({plan.stage})")
+            else:
+                known.setdefault((plan.stage, calls.purpose), []).append(found)
+    every = [one for several in known.values() for one in several]
+    if every:
+        n = sum(max(one.n for one in several) for several in known.values())
+        asked, prompt, completion = (
+            amounts(Span.total(spans))
+            for spans in zip(*((one.calls, one.prompt_tokens, one.completion_tokens) for one in every), strict=True)
+        )
+        dollars = [one.dollars for one in every if one.dollars is not None]
+        more = "" if len(dollars) == len(every) else "≥ "
+        yield (
+            f"Likely, as {n:,} such requests went in the builds here: {asked} calls, {prompt} prompt and {completion} "
+            f"completion tokens, {more}{money(Span.total(dollars))} US dollars."
+        )
+    if unknown:
+        yield f"Not in that, as nobody was asked it before: {', '.join(dict.fromkeys(unknown))}."
 
 
 def budget_lines(workspace: Workspace, build: str, plans: Sequence[RunPlan]) -> Iterator[str]:
