@@ -91,8 +91,8 @@ def rows(talk: Any) -> tuple[list[Conversation], list[ConversationTurn]]:
             ("conversations", Conversation, "conversation_id"),
             ("conversation_turns", ConversationTurn, "conversation_id, turn_index"),
         ):
-            result = connection.execute(f"select * exclude (build) from {table} order by {key}")
-            names = [column[0] for column in result.description]
+            names = list(model.model_fields)
+            result = connection.execute(f"select {', '.join(names)} from {table} order by {key}")
             found.append([model.model_validate(dict(zip(names, row, strict=True))) for row in result.fetchall()])
     return found[0], found[1]
 
