@@ -22,12 +22,12 @@ off_scale as (
         unit,
     from metrics
     where
-        (unit = '0-10' and value not between 0 and 10)
-        or (unit = '0-20' and value not between 0 and 20)
-        or (unit = '0-100' and value not between 0 and 100)
-        or (unit = 'share' and value not between 0 and 1)
-        or (unit = 'cosine' and value not between 0 and 2)
-        or (unit in ('rho', 'tau') and value not between -1 and 1)
+        (unit = '0-10' and value not between -1e-9 and 10 + 1e-9)
+        or (unit = '0-20' and value not between -1e-9 and 20 + 1e-9)
+        or (unit = '0-100' and value not between -1e-9 and 100 + 1e-9)
+        or (unit = 'share' and value not between -1e-9 and 1 + 1e-9)
+        or (unit = 'cosine' and value not between -1e-9 and 2 + 1e-9)
+        or (unit in ('rho', 'tau') and value not between -1 - 1e-9 and 1 + 1e-9)
 
 )
 

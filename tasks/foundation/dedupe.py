@@ -73,7 +73,7 @@ def deduplicate(
     vectors = np.ascontiguousarray(vectors, np.float32)
     check_lengths(vectors, ids)
     order = np.array(seeded_order(ids, seed, "personas.dedupe"), np.int64)
-    finder = open_search(search, vectors, order, threshold - slack)
+    finder = open_search(search, vectors, order, threshold - slack, rival=2 * slack)
     walk = _Walk(order, texts, vectors, exact_vector, threshold, finder, slack)
     for start in range(0, len(order), block):
         walk.through(range(start, min(start + block, len(order))))

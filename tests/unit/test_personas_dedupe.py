@@ -249,3 +249,27 @@ def test_a_dropped_one_does_not_drop_others() -> None:
 
 def test_nobody_is_deduplicated_among_no_one() -> None:
     assert run([], [], np.zeros((0, 4))) == Deduplicated((), ())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rivals_are_kept_as_far_as_stored_vectors_may_be_off_however_many_pairs_there_are(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    from tasks.foundation.nearest import blocked
+
+    monkeypatch.setattr(blocked, "MANY", 50)
+    random = np.random.default_rng(3)
+    centres = random.standard_normal((12, 32))
+    exact = centres[random.integers(0, 12, 400)] + 0.42 * random.standard_normal((400, 32))
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    noise = random.standard_normal(exact.shape)
+    stored = exact + 0.006 * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    noise = stored / np.linalg.norm(stored, axis=1, keepdims=True) - exact
+    ids = [f"p{number}" for number in range(400)]
+    expected = by_definition(ids, ids, exact)
+    assert 50 < sum(end is None for end in expected.values()) < 350
+    for block in (16, 128):
+        found = by_id(run(ids, ids, exact, noise, way=way, slack=0.02, block=block), ids)
+        assert {name: end and end[0] for name, end in found.items()} == {
+            name: end and end[0] for name, end in expected.items()
+        }

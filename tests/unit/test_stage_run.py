@@ -15,7 +15,7 @@ from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, Model
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run import StageRun, Workspace, files
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.store.commits import Commit, read_commit
 from tasks.foundation.store.layout import Layout
@@ -181,6 +181,40 @@ async def test_a_run_that_goes_wrong_stops_and_goes_on_when_the_provider_is_back
     commit = await run(workspace_of())
     assert commit and not commit.partial
     assert sorted(model.asked) == KEYS[2:]
+
+
+class Killed(BaseException):
+    """As if the process had been killed there."""
+
+
+@pytest.mark.parametrize("written", range(1, 5))
+async def test_a_kill_while_a_shard_is_written_anew_loses_and_doubles_nothing(
+    model: Model, workspace_of: Any, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    strict = ("curation.max_failure_rate=0.05", "llm.salvage_rounds=0")
+    model.failing = {"row02": ModelError("server", "500")}
+    with pytest.raises(TooManyFailures):
+        await run(workspace_of(*strict))
+    write, left = files.write_part, iter(range(written))
+
+    def until_killed(*arguments: Any) -> None:
+        if next(left, None) is None:
+            raise Killed
+        write(*arguments)
+
+    model.failing = {}
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(files, "write_part", until_killed)
+        await run(workspace_of(*strict))
+    model.asked = []
+    commit = await run(workspace := workspace_of(*strict))
+    assert commit is not None and not commit.partial and model.asked == []
+    with open_views(workspace.layout) as connection:
+        answered = "select row_key from llm_calls where error_kind is null order by row_key"
+        assert [key for (key,) in connection.execute(answered).fetchall()] == KEYS
+        kept = "select count(*) from replies where reply is not null"
+        assert connection.execute(kept).fetchone() == (10,)
+    assert [topic for _, topic in scenes(workspace)] == [f"about {key}" for key in KEYS[:9]]
 
 
 async def test_a_row_that_failed_in_passing_is_tried_again_when_its_shard_is_done(

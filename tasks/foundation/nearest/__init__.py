@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.foundation.nearest.blocked import BlockedSearch, KeptSearch
+from tasks.foundation.nearest.blocked import RIVAL, BlockedSearch, KeptSearch
 from tasks.foundation.nearest.bound import choose_bound
 from tasks.foundation.nearest.bounded import BoundedSearch
 from tasks.foundation.nearest.flat import FlatSearch
@@ -21,12 +21,17 @@ __all__ = ["BlockedSearch", "BoundedSearch", "FlatSearch", "KeptSearch", "Pairs"
 SearchName = Literal["exact", "faiss"]
 
 
-def open_search(name: SearchName, vectors: np.ndarray, walk: np.ndarray, floor: float) -> KeptSearch:
+def open_search(
+    name: SearchName, vectors: np.ndarray, walk: np.ndarray, floor: float, rival: float = RIVAL
+) -> KeptSearch:
     """A search over `vectors` (unit or zero, float32 [n, d]; may be memory-mapped) in the order of `walk`.
 
+    `rival`: how far below a row's highest cosine with a kept one the caller still needs every pair.
     `exact` bounds every cosine by a short product first, or multiplies in full where that would not pay.
     """
     if name == "faiss":
-        return FlatSearch(vectors, walk, floor)
+        return FlatSearch(vectors, walk, floor, rival)
     bound = choose_bound(vectors, walk, floor)
-    return BlockedSearch(vectors, walk, floor) if bound is None else BoundedSearch(vectors, walk, floor, bound)
+    if bound is None:
+        return BlockedSearch(vectors, walk, floor, rival)
+    return BoundedSearch(vectors, walk, floor, bound, rival)

@@ -16,14 +16,14 @@ TILE = 1024
 MANY = 1 << 16
 """Pairs with kept ones beyond which those that cannot be a row's closest are let go."""
 RIVAL = 1e-3
-"""How far below a row's highest cosine a pair is still of interest to the caller."""
+"""How far below a row's highest cosine a pair is still of interest to a caller that says nothing else."""
 
 
 class KeptSearch(Protocol):
     """Rows are places in the walk, ascending; found are pairs whose cosine reaches the floor (less SPARE)."""
 
     def near(self, rows: np.ndarray) -> Pairs:
-        """Pairs with kept ones; of a row with very many, those within RIVAL of its closest."""
+        """Pairs with kept ones; of a row with very many, those within the `rival` distance of its closest."""
 
     def within(self, rows: np.ndarray, among: np.ndarray) -> Pairs:
         """Pairs of a row and an earlier one of the same rows, out of those that `among` (bool) marks."""
@@ -35,8 +35,8 @@ class KeptSearch(Protocol):
 class BlockedSearch:
     """Every cosine in float32. Holds places in the walk and one tile, no vectors."""
 
-    def __init__(self, vectors: np.ndarray, walk: np.ndarray, floor: float) -> None:
-        self._vectors, self._walk, self._floor = vectors, walk, floor - SPARE
+    def __init__(self, vectors: np.ndarray, walk: np.ndarray, floor: float, rival: float = RIVAL) -> None:
+        self._vectors, self._walk, self._floor, self._rival = vectors, walk, floor - SPARE, rival + 2 * SPARE
         self._kept = np.empty(len(walk), np.int64)
         self._n_kept = 0
 
@@ -45,7 +45,7 @@ class BlockedSearch:
         found: list[Pairs] = []
         for start, stop in tiles(len(kept)):
             found.append(above(block, self._rows(kept[start:stop]), self._floor, kept[start:stop]))
-            found = lightened(found, len(rows))
+            found = lightened(found, len(rows), self._rival)
         return Pairs.join(found)
 
     def within(self, rows: np.ndarray, among: np.ndarray) -> Pairs:
@@ -73,10 +73,10 @@ def above(left: np.ndarray, right: np.ndarray, floor: float, names: np.ndarray) 
     return Pairs(row, names[column], cosines[row, column])
 
 
-def lightened(found: list[Pairs], n_rows: int) -> list[Pairs]:
+def lightened(found: list[Pairs], n_rows: int, rival: float) -> list[Pairs]:
     """Few pairs as they are; of many those that may be their row's closest. Only of pairs with kept ones: among
     others the closest may be dropped, and then the next one counts."""
-    return found if sum(map(len, found)) <= MANY else [Pairs.gather(found).strongest(n_rows, RIVAL)]
+    return found if sum(map(len, found)) <= MANY else [Pairs.gather(found).strongest(n_rows, rival)]
 
 
 def earlier(pairs: Pairs, rows: np.ndarray) -> Pairs:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.foundation.nearest.blocked import TILE, BlockedSearch, above, earlier, lightened, tiles
+from tasks.foundation.nearest.blocked import RIVAL, TILE, BlockedSearch, above, earlier, lightened, tiles
 from tasks.foundation.nearest.bound import Bound, points_of
 from tasks.foundation.nearest.numerics import one_torch_thread, usable_threads
 from tasks.foundation.nearest.pairs import Pairs
@@ -50,9 +50,15 @@ class BoundedSearch(BlockedSearch):
     """Rows must come in order of the walk, each once. `threads` and the bound change nothing but the time."""
 
     def __init__(
-        self, vectors: np.ndarray, walk: np.ndarray, floor: float, bound: Bound, threads: int | None = None
+        self,
+        vectors: np.ndarray,
+        walk: np.ndarray,
+        floor: float,
+        bound: Bound,
+        rival: float = RIVAL,
+        threads: int | None = None,
     ) -> None:
-        super().__init__(vectors, walk, floor)
+        super().__init__(vectors, walk, floor, rival)
         points = points_of(vectors, walk, bound, self._floor)
         self._points, self._limit = points.values, points.limit
         self._threads = threads or usable_threads()
@@ -103,7 +109,7 @@ class BoundedSearch(BlockedSearch):
                 found.append(self._verified(passed, block, right))
                 passed.clear()
             if right.kept:
-                found = lightened(found, len(block))
+                found = lightened(found, len(block), self._rival)
         return [*found, self._verified(passed, block, right)]
 
     def _passing(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

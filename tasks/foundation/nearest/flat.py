@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.foundation.nearest.blocked import BlockedSearch, lightened, tiles
+from tasks.foundation.nearest.blocked import RIVAL, BlockedSearch, lightened, tiles
 from tasks.foundation.nearest.pairs import Pairs
 
 CHUNK = 1024
@@ -14,10 +14,10 @@ CHUNK = 1024
 class FlatSearch(BlockedSearch):
     """Kept ones in an `IndexFlatIP`, which holds a copy of their vectors."""
 
-    def __init__(self, vectors: np.ndarray, walk: np.ndarray, floor: float) -> None:
+    def __init__(self, vectors: np.ndarray, walk: np.ndarray, floor: float, rival: float = RIVAL) -> None:
         import faiss
 
-        super().__init__(vectors, walk, floor)
+        super().__init__(vectors, walk, floor, rival)
         self._index = faiss.IndexFlatIP(vectors.shape[1])
 
     def near(self, rows: np.ndarray) -> Pairs:
@@ -25,7 +25,7 @@ class FlatSearch(BlockedSearch):
             return Pairs.none()
         block = self._rows(rows)
         chunks = (self._chunk(block, start, stop) for start, stop in tiles(len(rows), CHUNK))
-        return Pairs.join([pairs for chunk in chunks for pairs in lightened([chunk], len(rows))])
+        return Pairs.join([pairs for chunk in chunks for pairs in lightened([chunk], len(rows), self._rival)])
 
     def keep(self, rows: np.ndarray) -> None:
         super().keep(rows)

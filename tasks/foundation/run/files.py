@@ -18,6 +18,7 @@ from tasks.foundation.errors import TableError
 from tasks.foundation.run.context import declared
 from tasks.foundation.stage import PreparedRows, Stage
 from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.durable import remove_file
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import (
     Part,
@@ -70,10 +71,17 @@ class RunFiles:
         return open_part(self.layout, self._path(table, PREPARE), declared(self.stage, table))
 
     def write_shard(self, label: str, rows: Mapping[str, Sequence[Row]], n_produced: int, base: Shard | None) -> None:
-        """The shard's parts: `rows`, after what `base` (an earlier attempt) had beside its passing failures."""
+        """The shard's parts: `rows`, after what `base` (an earlier attempt) had beside its passing failures.
+
+        Where the attempt was this run's own, its parts are written over. The last of them goes first, so that the
+        shard counts as not done until all are new: after a kill in between it is worked on from the start.
+        """
         self._refuse_undeclared("work", self.worked, rows)
         produced = n_produced + (produced_in(base) if base else 0)
         kept = self._kept(base)
+        last = self._path(self.worked[-1], label)
+        if last.exists():
+            remove_file(last)
         for name in self.worked:
             table = declared(self.stage, name)
             new = table.arrow(rows.get(name, ()))

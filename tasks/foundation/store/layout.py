@@ -64,6 +64,11 @@ class Layout:
         return self.root / "colloquy.duckdb"
 
     @property
+    def views_lock(self) -> Path:
+        """Held by the process that writes the database file."""
+        return self.builds / ".views.lock"
+
+    @property
     def pin(self) -> Path:
         """Holds the name of the build that schema `main` shows; absent: the newest."""
         return self.builds / "pinned"

@@ -16,13 +16,17 @@ import pyarrow as pa
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.commits import Commit, builds, commits_of, shown_build
-from tasks.foundation.store.durable import replace_file
+from tasks.foundation.store.durable import replace_file, told_of
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.locks import lock
 from tasks.foundation.tables import TABLES, Table
 
 SQL = ROOT / "sql"
 STORAGE_VERSION = "v1.0.0"
 """Written in an old format, so that any DuckDB client of the last years opens it."""
+
+VIEWS_WAIT_SECONDS = 120.0
+"""For another process that writes the views; it takes seconds."""
 
 _STAGE_RUN_COLUMNS = (
     ("build", "varchar"),
@@ -43,7 +47,11 @@ _STAGE_RUN_COLUMNS = (
 
 
 def rebuild_views(layout: Layout) -> None:
-    """Write the database file anew from all commits. StoreError when it cannot be written."""
+    """Write the database file anew from all commits. StoreError when it cannot be written.
+
+    One process at a time, from reading the commits to the rename: else a slower one would take away what a
+    quicker one has shown.
+    """
 
     def write(path: Path) -> None:
         with duckdb.connect() as connection:
@@ -53,7 +61,8 @@ def rebuild_views(layout: Layout) -> None:
             connection.execute("use memory")
             connection.execute("detach colloquy")
 
-    replace_file(layout.database, layout.scratch, write)
+    with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
+        replace_file(layout.database, layout.scratch, write)
 
 
 def open_views(layout: Layout) -> duckdb.DuckDBPyConnection:
