@@ -8,9 +8,12 @@ select
     simulator,
     sample,
     persona_to_target,
+    protocol,
     t_actual,
     stop_reason,
     fault,
     final_user_text,
     final_progress,
+    final_label_reasks,
+    final_role_breaks,
 from parts

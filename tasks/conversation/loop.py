@@ -54,10 +54,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Somebody failed for good, and `why`."""
+    """Somebody failed for good, and `why`; of a simulator, how often it had been asked again by then."""
 
     whose: Literal["simulator", "target"]
     why: str
+    label_reasks: int = 0
+    role_breaks: int = 0
 
 
 Event = Prediction | Answer | UserTurn | Fault
@@ -74,11 +76,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`unanswered` is the user turn that met the stop rule; None where a fault ended the conversation."""
+    """`unanswered` is the user turn that met the stop rule; None where a fault ended the conversation. The counts are
+    of re-asks for that turn, or for the one that the simulator did not get right."""
 
     stop_reason: Literal["achieved", "max_turns", "fault"]
     fault: Literal["none", "simulator", "target"]
     unanswered: UserTurn | None = None
+    label_reasks: int = 0
+    role_breaks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +121,8 @@ def step(talk: Talk, event: Event, max_turns: int) -> Talk:
             return _with_last(talk, replace(talk.turns[-1], prediction=event))
         case "answer", Answer():
             return _with_last(talk, replace(talk.turns[-1], answer=event.text))
-        case ("answer", Fault("target" as whose)) | ("user turn", Fault("simulator" as whose)):
-            return replace(talk, ended=Ended("fault", whose))
+        case ("answer", Fault("target") as fault) | ("user turn", Fault("simulator") as fault):
+            return replace(talk, ended=Ended("fault", fault.whose, None, fault.label_reasks, fault.role_breaks))
         case "user turn", UserTurn():
             return _after_user(talk, event, max_turns)
     raise ValueError(f"the conversation wants {talk.wants!r}, found {event!r}")
@@ -131,5 +136,5 @@ def _after_user(talk: Talk, user: UserTurn, max_turns: int) -> Talk:
     progress = [turn.user.progress for turn in talk.turns] + [user.progress]
     reason = stop_reason(progress, talk.answered, max_turns)
     if reason is not None:
-        return replace(talk, ended=Ended(reason, "none", user))
+        return replace(talk, ended=Ended(reason, "none", user, user.label_reasks, user.role_breaks))
     return replace(talk, turns=(*talk.turns, Turn(user)))

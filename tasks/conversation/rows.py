@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasks.conversation.brief import Brief
 from tasks.conversation.loop import Talk, Turn
+from tasks.conversation.prompts import SIMULATE
 from tasks.conversation.stopping import STOP_RULE
 from tasks.foundation.ids import content_id
 from tasks.foundation.sections import ConversationSection
@@ -24,6 +25,11 @@ def conversation_id(brief: Brief, section: ConversationSection) -> str:
     )
 
 
+def protocol(section: ConversationSection) -> str:
+    """What scores depend on beside the models: conversations under another protocol are not compared with these."""
+    return f"max_turns={section.max_turns} stop_rule={STOP_RULE} simulator_prompt={SIMULATE.fingerprint[:12]}"
+
+
 def conversation_row(brief: Brief, section: ConversationSection, talk: Talk) -> Conversation:
     """The row of a conversation that has ended."""
     assert talk.ended is not None
@@ -36,11 +42,14 @@ def conversation_row(brief: Brief, section: ConversationSection, talk: Talk) -> 
         simulator=section.simulator,
         sample=brief.sample,
         persona_to_target=section.persona_to_target,
+        protocol=protocol(section),
         t_actual=talk.answered,
         stop_reason=talk.ended.stop_reason,
         fault=talk.ended.fault,
         final_user_text=last.text if last else None,
         final_progress=last.progress if last else None,
+        final_label_reasks=talk.ended.label_reasks,
+        final_role_breaks=talk.ended.role_breaks,
     )
 
 

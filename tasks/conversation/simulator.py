@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from tasks.conversation.brief import Brief
 from tasks.conversation.faults import fault_of_user_turn
@@ -25,6 +25,7 @@ from tasks.foundation.sections import ConversationSection
 from tasks.foundation.stage import Asker
 
 Trouble = Literal["labels", "role", "repeat", "empty"]
+Spoken = TypeVar("Spoken", UserTurn, Fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,15 @@ class Simulator:
             try:
                 reply = await self._reply(said, troubles[-1] if troubles else "", attempt)
             except ModelError as error:
-                return fault_of_user_turn(error)
+                return _counted(fault_of_user_turn(error), troubles)
             turn, trouble = read_turn(reply, said, troubles)
             if turn is not None and trouble is None:
                 return turn
             assert trouble is not None
             repeated = turn or repeated
             troubles.append(trouble)
-        return repeated or Fault("simulator", f"no usable user turn in {len(troubles)} attempts: {', '.join(troubles)}")
+        why = f"no usable user turn in {len(troubles)} attempts: {', '.join(troubles)}"
+        return repeated or _counted(Fault("simulator", why), troubles)
 
     async def _reply(self, said: Sequence[Exchange], trouble: Trouble | Literal[""], attempt: int) -> SimulatedTurn:
         seed = self.brief.seed
@@ -104,5 +106,10 @@ def gold_of(reply: SimulatedTurn) -> Gold | None:
 
 
 def _turn(text: str, gold: Gold, progress: Progress, before: Sequence[Trouble]) -> UserTurn:
-    counts = Counter(before)
-    return UserTurn(text, gold, progress, label_reasks=counts["labels"], role_breaks=counts["role"] + counts["empty"])
+    return _counted(UserTurn(text, gold, progress), before)
+
+
+def _counted(spoken: Spoken, troubles: Sequence[Trouble]) -> Spoken:
+    """A turn, or the fault that stands for it, with how often the simulator had to be asked again and why."""
+    counts = Counter(troubles)
+    return replace(spoken, label_reasks=counts["labels"], role_breaks=counts["role"] + counts["empty"])

@@ -22,10 +22,12 @@ Key = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a benchmark: their key columns (None: the unit has no such value) and their clusters."""
+    """The units of a benchmark: their key columns (None: the unit has no such value), their clusters, and what each
+    of them is a try at: two targets' units with the same `task_ids` are compared with one another."""
 
     keys: Mapping[str, np.ndarray]
     cluster_ids: np.ndarray
+    task_ids: np.ndarray
 
     def __len__(self) -> int:
         return len(self.cluster_ids)
@@ -34,6 +36,12 @@ class Units:
     def clusters(self) -> np.ndarray:
         """Codes of the clusters [units], in the order of their ids: the same dialogues, the same codes."""
         codes: np.ndarray = np.unique(self.cluster_ids.astype(str), return_inverse=True)[1]
+        return codes
+
+    @cached_property
+    def tasks(self) -> np.ndarray:
+        """Codes of the tasks [units]."""
+        codes: np.ndarray = np.unique(self.task_ids.astype(str), return_inverse=True)[1]
         return codes
 
     def values(self, column: str) -> list[str]:

@@ -1,8 +1,9 @@
 """Two sides of a comparison: paired on the same dialogues, or on different ones.
 
-Paired (two targets, two judges), both sides meet the same resamples, over the dialogues that both have; what only one
-has (the other's was void) is no part of the difference. Unpaired (one target on two persona pools), all dialogues
-of both are resampled together. p is corrected after Holm over the comparisons of one metric and cell.
+Paired (two targets, two judges), both sides meet the same resamples of dialogues, with what both sides have of each
+(the same items, episodes or seeds); what only one has (the other's was void) is no part of the difference. Unpaired
+(one target on two persona pools), all dialogues of both are resampled together. p is corrected after Holm over the
+comparisons of one metric and cell.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tasks.metrics.observed import Observed
 @dataclass(frozen=True, slots=True)
 class Difference:
     """a − b over `n` dialogues: those that both sides have, or, unpaired, those of both together. None where not
-    computable (a side without any; for interval and p also one dialogue, or differences that are all equal)."""
+    computable (a side without any; for interval and p also a side of one dialogue, or differences that are all
+    equal)."""
 
     difference: float | None
     ci_low: float | None
@@ -47,38 +49,41 @@ class Side:
         n = np.bincount(clusters, weights=np.asarray(observed.n, dtype=float), minlength=size)
         return Side(sums, n, observed.formula)
 
+    def where(self, mask: np.ndarray) -> Side:
+        """With only the dialogues of a mask [clusters]."""
+        return Side(self.sums * mask[:, None], self.n * mask, self.formula)
+
+    @property
+    def dialogues(self) -> int:
+        """How many it has something of."""
+        return int((self.n > 0).sum())
+
 
 def paired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
     """The difference of each pair, over the dialogues that both of the pair have."""
-    return _differences(pairs, [(a.n > 0) & (b.n > 0) for a, b in pairs], bootstrap)
+    return _differences([(a.where(b.n > 0), b.where(a.n > 0)) for a, b in pairs], bootstrap)
 
 
 def unpaired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
     """The difference of each pair, each side over the dialogues it has."""
-    return _differences(pairs, [(a.n > 0) | (b.n > 0) for a, b in pairs], bootstrap)
+    return _differences(pairs, bootstrap)
 
 
-def _differences(
-    pairs: Sequence[tuple[Side, Side]], counted: Sequence[np.ndarray], bootstrap: Bootstrap
-) -> list[Difference]:
-    """`counted`: of each pair the mask [clusters] of the dialogues that take part."""
-    parts = [
-        Part(side.sums * mask[:, None], side.formula)
-        for pair, mask in zip(pairs, counted, strict=True)
-        for side in pair
-    ]
-    resampled = bootstrap.distributions(parts)
+def _differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
+    resampled = bootstrap.distributions([Part(side.sums, side.formula) for pair in pairs for side in pair])
     found = []
-    for place, mask in enumerate(counted):
-        value = float(np.subtract(*(part.formula(part.sums.sum(axis=0)) for part in parts[2 * place : 2 * place + 2])))
-        found.append(_difference(value, resampled[2 * place] - resampled[2 * place + 1], int(mask.sum())))
+    for place, (a, b) in enumerate(pairs):
+        value = float(np.subtract(*(side.formula(side.sums.sum(axis=0)) for side in (a, b))))
+        distribution = resampled[2 * place] - resampled[2 * place + 1]
+        enough = min(a.dialogues, b.dialogues) >= FEWEST
+        found.append(_difference(value, distribution, int(((a.n > 0) | (b.n > 0)).sum()), enough))
     return found
 
 
-def _difference(value: float, distribution: np.ndarray, n: int) -> Difference:
+def _difference(value: float, distribution: np.ndarray, n: int, enough: bool) -> Difference:
     if not np.isfinite(value):
         return Difference(None, None, None, None, n)
-    interval = intervals_of([distribution])[0] if n >= FEWEST else None
+    interval = intervals_of([distribution])[0] if enough else None
     if interval is None:
         return Difference(value, None, None, None, n)
     return Difference(value, interval.low, interval.high, two_sided_p(distribution), n)

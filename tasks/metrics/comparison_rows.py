@@ -36,6 +36,14 @@ class JudgePair:
     metrics_b: Sequence[Observed]
 
 
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One side of a comparison: a metric, and the places of the units it is taken over."""
+
+    observed: Observed
+    places: np.ndarray
+
+
 def target_comparisons(
     benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
@@ -49,9 +57,9 @@ def target_comparisons(
             best = best_of(each.metric, values)
             if best is None:
                 continue
-            sides = _sides(each, members, cutter)
             others = [target for target in sorted(values) if target != best and values[target] is not None]
-            found = paired_differences([(sides[best], sides[other]) for other in others], cutter.bootstrap)
+            pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
+            found = _paired(pairs, members, cutter)
             for other, difference, p_holm in zip(others, found, corrected(found), strict=True):
                 yield _row("best", benchmark, each.metric, key, (best, other), difference, p_holm)
 
@@ -69,8 +77,7 @@ def thinking_comparisons(
         members = members_of(cutter, mask)
         there = [pair for pair in pairs if members.keys() >= set(pair)]
         for each in _comparable(observed) if there else ():
-            sides = _sides(each, members, cutter)
-            found = paired_differences([(sides[a], sides[b]) for a, b in there], cutter.bootstrap)
+            found = _paired([(Arm(each, members[a]), Arm(each, members[b])) for a, b in there], members, cutter)
             for pair, difference, p_holm in zip(there, found, corrected(found), strict=True):
                 if difference.difference is not None:
                     yield _row("thinking", benchmark, each.metric, key, pair, difference, p_holm)
@@ -84,8 +91,11 @@ def pool_comparisons(benchmark: Benchmark, cutter: Cutter, observed: Sequence[Ob
         targets = sorted(members[0].keys() & members[1].keys())
         on_one, on_other = ({target: each[target] for target in targets} for each in members)
         for each in _comparable(observed):
-            sides = _sides_of(each, [*on_one.values(), *on_other.values()], cutter)
-            pairs = list(zip(sides[: len(on_one)], sides[len(on_one) :], strict=True))
+            present = _clusters_of([*on_one.values(), *on_other.values()], cutter)
+            pairs = [
+                (_side(Arm(each, on_one[target]), present, cutter), _side(Arm(each, on_other[target]), present, cutter))
+                for target in targets
+            ]
             found = unpaired_differences(pairs, cutter.bootstrap)
             for target, difference, p_holm in zip(targets, found, corrected(found), strict=True):
                 if difference.difference is not None:
@@ -106,8 +116,7 @@ def judge_comparisons(
             for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
                 if METRICS[a.metric].better is None:
                     continue
-                sides_a, sides_b = _sides(a, members, cutter), _sides(b, members, cutter)
-                found = paired_differences([(sides_a[target], sides_b[target]) for target in members], cutter.bootstrap)
+                found = _paired([(Arm(a, places), Arm(b, places)) for places in members.values()], members, cutter)
                 judges = (pair.judge_a, pair.judge_b)
                 for target, difference, p_holm in zip(members, found, corrected(found), strict=True):
                     if difference.difference is not None:
@@ -118,20 +127,34 @@ def _comparable(observed: Sequence[Observed]) -> list[Observed]:
     return [each for each in observed if METRICS[each.metric].better is not None]
 
 
-def _sides(observed: Observed, members: Mapping[str, np.ndarray], cutter: Cutter) -> dict[str, Side]:
-    """Each target's side of a comparison, over the clusters of all of them."""
-    return dict(zip(members, _sides_of(observed, list(members.values()), cutter), strict=True))
+def _paired(pairs: Sequence[tuple[Arm, Arm]], members: Mapping[str, np.ndarray], cutter: Cutter) -> list[Difference]:
+    """The differences of pairs within a cell, each over what its two arms both have.
+
+    The resamples are over the clusters of all `members`, so that all comparisons of a cell meet the same ones.
+    """
+    present = _clusters_of(list(members.values()), cutter) if members else np.empty(0, int)
+    shared = (_shared(one, other, cutter) for one, other in pairs)
+    sides = [(_side(one, present, cutter), _side(other, present, cutter)) for one, other in shared]
+    return paired_differences(sides, cutter.bootstrap)
 
 
-def _sides_of(observed: Observed, several: Sequence[np.ndarray], cutter: Cutter) -> list[Side]:
-    """A side for each of some sets of places, over the clusters of all of them."""
-    if not several:
-        return []
-    clusters = cutter.units.clusters
-    present = np.unique(np.concatenate([clusters[places] for places in several]))
-    return [
-        Side.of(observed.only(places), np.searchsorted(present, clusters[places]), len(present)) for places in several
-    ]
+def _shared(one: Arm, other: Arm, cutter: Cutter) -> tuple[Arm, Arm]:
+    """Both arms with only those units that count in one and have a counterpart that counts in the other."""
+    tasks = cutter.units.tasks
+    counted = [arm.places[arm.observed.n[arm.places] > 0] for arm in (one, other)]
+    both = np.intersect1d(tasks[counted[0]], tasks[counted[1]])
+    left = [places[np.isin(tasks[places], both)] for places in counted]
+    return Arm(one.observed, left[0]), Arm(other.observed, left[1])
+
+
+def _side(arm: Arm, present: np.ndarray, cutter: Cutter) -> Side:
+    """An arm summed over the clusters `present` (codes, ascending)."""
+    clusters = np.searchsorted(present, cutter.units.clusters[arm.places])
+    return Side.of(arm.observed.only(arm.places), clusters, len(present))
+
+
+def _clusters_of(several: Sequence[np.ndarray], cutter: Cutter) -> np.ndarray:
+    return np.unique(cutter.units.clusters[np.concatenate(several)])
 
 
 def _mask(places: np.ndarray, size: int) -> np.ndarray:

@@ -31,11 +31,16 @@ class Study:
 
     @cached_property
     def units(self) -> Units:
-        """Predictions, then interactions, clustered by the dialogue they come from."""
+        """Predictions, then interactions, clustered by the dialogue they come from; a task is a try at an item, or at
+        an episode with the same partner (each with itself counts as the same)."""
         columns = ("language", "target", "partner", "goal_type")
         both = pl.concat([self.predictions, self.interactions], how="diagonal")
         keys = {name: np.array([*both[name].to_list(), None], dtype=object)[:-1] for name in columns}
-        return Units(keys, np.array([*both["dialogue_id"].to_list(), None], dtype=object)[:-1])
+        clusters = np.array([*both["dialogue_id"].to_list(), None], dtype=object)[:-1]
+        partner = pl.when(pl.col("partner") == pl.col("target")).then(pl.lit("itself")).otherwise(pl.col("partner"))
+        parts = [pl.col("item_id"), pl.col("episode_id"), partner, pl.col("sample").cast(pl.String)]
+        tasks = both.select(pl.concat_str(*(part.fill_null("") for part in parts), separator="|").alias("task"))
+        return Units(keys, clusters, tasks["task"].to_numpy())
 
     def awareness_numbers(self, scores: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
         """Numbers [predictions, judges, 2 criteria], NaN where unscored."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -35,7 +35,7 @@ from tasks.metrics.eyt_metrics import (
 )
 from tasks.metrics.eyt_study import Read, Study, study_of
 from tasks.metrics.label_agreement import Found
-from tasks.metrics.observed import Observed
+from tasks.metrics.observed import Measure, Observed
 from tasks.metrics.panel import panel_scores
 from tasks.metrics.score_agreement import HALVES, Judged, Rated, human_agreement, judge_agreement, judge_human_agreement
 from tasks.metrics.subjective import dimension_scores
@@ -120,23 +120,19 @@ class EytBench:
         yield from self.cutter.rows("eyt", swept, SLICED)
         for key, mask in self.study.units.cells(SWEPT):
             for name in DIMENSION_METRIC.values():
-                scores = {
+                measured = {
                     float(each.slice["alpha"]): self._by_target(each, mask)  # type: ignore[arg-type]
                     for each in swept
                     if each.metric == f"{name}_weighted"
                 }
-                n = int(mask.sum())
-                for change in rank_changes(scores):
-                    yield from _rank_rows(name, key, change, n)
+                for change in rank_changes({alpha: _values(found) for alpha, found in measured.items()}):
+                    yield from _rank_rows(name, key, change, list(measured[change.alphas[0]].values()))
 
-    def _by_target(self, observed: Observed, mask: np.ndarray) -> dict[str, float]:
-        found = {}
-        for target in members_of(self.cutter, mask):
-            chosen = self.study.units.where({"target": target}) & mask
-            value = self.cutter.measure([observed], chosen)[0].value
-            if value is not None:
-                found[target] = value
-        return found
+    def _by_target(self, observed: Observed, mask: np.ndarray) -> dict[str, Measure]:
+        return {
+            target: self.cutter.measure([observed], self.study.units.where({"target": target}) & mask)[0]
+            for target in members_of(self.cutter, mask)
+        }
 
     def _judge_pairs(self) -> Iterator[JudgePair]:
         turns = self.study.turn_scores(self.turn_judgements, self.judges)
@@ -215,6 +211,7 @@ class EytBench:
                 judges[rated][:, :, place],
                 self.judges,
                 panel[rated, place],
+                self.panel,
                 self.study.position[rated],
                 units.keys["target"][conversation[rated]],
                 units.clusters[conversation[rated]],
@@ -227,14 +224,19 @@ def _shared(cube: np.ndarray, one: int, other: int) -> np.ndarray:
     return np.where(both, cube[:, one], np.nan)[:, None]
 
 
-def _rank_rows(name: str, key: Key, change: RankChange, n: int) -> Iterator[Metric]:
+def _values(found: Mapping[str, Measure]) -> dict[str, float]:
+    return {target: one.value for target, one in found.items() if one.value is not None}
+
+
+def _rank_rows(name: str, key: Key, change: RankChange, ranked: Sequence[Measure]) -> Iterator[Metric]:
     flips = [list(pair) for pair in change.flips]
     cut: dict[str, object] = {"alpha": list(change.alphas)}
-    yield _rank_row(f"{name}_rank_tau", key, cut, change.tau, n)
-    yield _rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, float(len(flips)), n)
+    yield _rank_row(f"{name}_rank_tau", key, cut, change.tau, ranked)
+    yield _rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, float(len(flips)), ranked)
 
 
-def _rank_row(metric: str, key: Key, cut: dict[str, object], value: float | None, n: int) -> Metric:
+def _rank_row(metric: str, key: Key, cut: dict[str, object], value: float | None, ranked: Sequence[Measure]) -> Metric:
+    """What the ranking rests on is what the scores of all its targets rest on."""
     kind = METRICS[metric]
     return Metric(
         benchmark="eyt",
@@ -248,10 +250,10 @@ def _rank_row(metric: str, key: Key, cut: dict[str, object], value: float | None
         slice=canonical_json(cut),
         metric=metric,
         value=value,
-        n=n,
+        n=sum(one.n for one in ranked),
         n_unit=kind.n_unit,
-        n_unscored=0,
-        n_fault=0,
+        n_unscored=sum(one.n_unscored for one in ranked),
+        n_fault=sum(one.n_fault for one in ranked),
         ci_low=None,
         ci_high=None,
         unit=kind.unit,

@@ -18,6 +18,7 @@ from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
 from tasks.metrics.completion import completion_metrics, satisfaction
 from tasks.metrics.drift import (
+    FEWEST_TURNS,
     EncodeIn,
     alignments,
     intent_text,
@@ -73,7 +74,12 @@ def trajectory_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
         values = mean_by_conversation(drifts, study.conversation, len(study.void))
         found.append(mean_over_units(f"drift_{name}", values, void=study.void))
     values = alignments(study.position, trajectory.near, study.conversation, len(study.void))
-    return [*found, mean_over_units("alignment", values, void=study.void)]
+    turns, told = (
+        np.bincount(study.conversation, weights=weights, minlength=len(study.void))
+        for weights in (~study.lost, np.isfinite(trajectory.near))
+    )
+    unreadable = (turns >= FEWEST_TURNS) & (told < FEWEST_TURNS)  # a short talk or a constant series has no alignment
+    return [*found, mean_over_units("alignment", values, void=study.void, applies=unreadable)]
 
 
 def trajectory_of(study: Study, encode_in: EncodeIn) -> Trajectory:

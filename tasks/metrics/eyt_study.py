@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,8 @@ from tasks.metrics.simulator_health import Heard
 
 Read = Callable[[str], pl.DataFrame]
 
+CONDITIONS = ("simulator", "persona_to_target", "protocol")
+"""Columns of `conversations` that two conversations must have in common to be compared."""
 VOIDING = ("infra", "simulator")
 """Faults that void a conversation; a target's own stays in every denominator."""
 
@@ -34,9 +37,13 @@ class Study:
 
     @cached_property
     def units(self) -> Units:
-        """Conversations by pool, language, target and simulator, clustered by chat seed."""
+        """Conversations by pool, language, target and simulator, clustered by chat seed; a task is a try at a seed
+        under the same conditions: simulator, what the target is told, protocol."""
         keys = {name: _texts(self.conversations, name) for name in ("pool", "language", "target", "simulator")}
-        return Units(keys, _texts(self.conversations, "chat_seed_id"))
+        conditions = ("chat_seed_id", *CONDITIONS, "sample")
+        parts = [pl.col(name).cast(pl.String).fill_null("") for name in conditions]
+        tasks = self.conversations.select(pl.concat_str(*parts, separator="|").alias("task"))
+        return Units(keys, _texts(self.conversations, "chat_seed_id"), tasks["task"].to_numpy())
 
     @cached_property
     def present(self) -> np.ndarray:
@@ -119,8 +126,9 @@ class Study:
         columns = ["place", "turn_index", "user_text", "label_reasks", "role_breaks"]
         for row in self.turns.select(columns).iter_rows(named=True):
             turns.setdefault(row["place"], []).append(row)
-        rows = self.conversations.select("final_user_text", "final_intent").iter_rows()
-        return [_heard(turns.get(place, []), last, intent) for place, (last, intent) in enumerate(rows)]
+        columns = ["final_user_text", "final_intent", "fault", "final_label_reasks", "final_role_breaks"]
+        rows = self.conversations.select(columns).iter_rows(named=True)
+        return [_heard(turns.get(place, []), row) for place, row in enumerate(rows)]
 
 
 def study_of(read: Read) -> Study:
@@ -142,9 +150,9 @@ def study_of(read: Read) -> Study:
 
 def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
     """A void row for every usable seed that a target did not talk to, in each of its settings."""
-    settings = held.select("target", "simulator", "persona_to_target", "sample").unique(maintain_order=True)
+    settings = held.select("target", *CONDITIONS, "sample").unique(maintain_order=True)
     usable = seeds.filter(pl.col("error").is_null()).select("chat_seed_id", "pool", "language", "final_intent")
-    key = ["chat_seed_id", "target", "simulator", "persona_to_target", "sample"]
+    key = ["chat_seed_id", "target", *CONDITIONS, "sample"]
     expected = settings.join(usable, how="cross")
     return expected.join(held.select(key), on=key, how="anti", maintain_order="left").with_columns(
         pl.lit(None, dtype=pl.String).alias("conversation_id"),
@@ -154,16 +162,17 @@ def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _heard(rows: Sequence[dict[str, object]], last: str | None, final_intent: str | None) -> Heard:
+def _heard(rows: Sequence[dict[str, Any]], ended: dict[str, Any]) -> Heard:
     seeded = [str(row["user_text"]) for row in rows if row["turn_index"] == 1]
     simulated = [row for row in rows if row["turn_index"] != 1]
-    texts = [str(row["user_text"]) for row in simulated]
+    texts, last = [str(row["user_text"]) for row in simulated], ended["final_user_text"]
     return Heard(
         seeded=seeded[0] if seeded else None,
         simulated=tuple(texts if last is None else [*texts, last]),
-        final_intent=final_intent,
-        label_reasks=sum(int(row["label_reasks"]) for row in simulated),  # type: ignore[call-overload]
-        role_breaks=sum(int(row["role_breaks"]) for row in simulated),  # type: ignore[call-overload]
+        final_intent=ended["final_intent"],
+        label_reasks=sum(row["label_reasks"] for row in simulated) + (ended["final_label_reasks"] or 0),
+        role_breaks=sum(row["role_breaks"] for row in simulated) + (ended["final_role_breaks"] or 0),
+        given_up=ended["fault"] == "simulator",
     )
 
 

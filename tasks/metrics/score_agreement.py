@@ -74,7 +74,8 @@ def judge_agreement(judged: Judged, judges: Sequence[str], bootstrap: Bootstrap)
 @dataclass(frozen=True, eq=False)
 class Rated:
     """Turns that people rated on one dimension: `humans` [turns, people] integers 0–5, NaN where not rated;
-    `judges` [turns, judges] and `panel` [turns] their scores 0–5. Positions are 1-based turns; `dimension` is
+    `judges` [turns, judges] and `panel` [turns] their scores 0–5; `panel_names` are the judges that the panel consists
+    of, others have judged beside it. Positions are 1-based turns; `dimension` is
     the name of its metrics (persona_alignment, so that it is not taken for DEMO's persona elements)."""
 
     dimension: str
@@ -83,13 +84,15 @@ class Rated:
     judges: np.ndarray
     judge_names: tuple[str, ...]
     panel: np.ndarray
+    panel_names: tuple[str, ...]
     position: np.ndarray
     target: np.ndarray
     clusters: np.ndarray
 
     def only(self, turns: np.ndarray) -> Rated:
         rows = (self.humans[turns], self.people, self.judges[turns], self.judge_names, self.panel[turns])
-        return Rated(self.dimension, *rows, self.position[turns], self.target[turns], self.clusters[turns])
+        of_turns = (self.position[turns], self.target[turns], self.clusters[turns])
+        return Rated(self.dimension, *rows, self.panel_names, *of_turns)
 
 
 def human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]:
@@ -109,10 +112,12 @@ def judge_human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]
     """The panel and each judge against the people's mean H̄; the panel by target too (`empathy/<target>`).
 
     κ is the mean of quadratic-weighted κ over pairs of a judge and a person: of that judge, or, in the panel's
-    row, of every judge.
+    row, of every judge of the panel.
     """
     yield from _against_people(rated, rated.dimension, PANEL, rated.panel, bootstrap)
-    yield Found(rated.dimension, (PANEL, HUMANS), _mean_kappa(rated, range(len(rated.judge_names)), bootstrap))
+    panel = [place for place, judge in enumerate(rated.judge_names) if judge in rated.panel_names]
+    if panel:
+        yield Found(rated.dimension, (PANEL, HUMANS), _mean_kappa(rated, panel, bootstrap))
     for place, judge in enumerate(rated.judge_names):
         yield from _against_people(rated, rated.dimension, judge, rated.judges[:, place], bootstrap)
         yield Found(rated.dimension, (judge, HUMANS), _mean_kappa(rated, [place], bootstrap))

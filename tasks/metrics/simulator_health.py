@@ -1,7 +1,8 @@
 """How the user simulator behaved (design: simulator health): what a reader must know beside every score.
 
 Rates are over the user turns that the simulator wrote: the first turn comes from the chat seed, the last,
-unanswered one counts. Lexical measures see words of Latin script and single Han characters.
+unanswered one counts; rates of re-asks count the turn that it did not get right as well. Lexical measures see words of
+Latin script and single Han characters.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ SHORTEST_TERM = 4
 @dataclass(frozen=True, slots=True)
 class Heard:
     """The user's side of one conversation. `seeded`: the first turn, from the chat seed; `simulated`: those the
-    simulator wrote, the unanswered last one included. Counts are over the simulated turns."""
+    simulator wrote, the unanswered last one included; `given_up`: it did not get the next one right. Counts of re-asks
+    are over the simulated turns and that one."""
 
     seeded: str | None
     simulated: tuple[str, ...]
     final_intent: str | None
     label_reasks: int
     role_breaks: int
+    given_up: bool = False
 
     @property
     def turns(self) -> tuple[str, ...]:
@@ -152,17 +155,18 @@ def health_metrics(
     conversation (those are void too). Numbers of turns do not count faults: a turn that is there was said.
     """
     turns = np.array([len(one.simulated) for one in heard], dtype=float)
+    asked_for = turns + np.array([one.given_up for one in heard], dtype=float)
     nothing = np.zeros(len(heard))
     rates = {
-        "simulator_label_reask_rate": [one.label_reasks for one in heard],
-        "simulator_role_break_rate": [one.role_breaks for one in heard],
-        "simulator_empty_share": [empty_turns(one) for one in heard],
-        "simulator_repeated_share": [repeated_turns(one) for one in heard],
-        "simulator_polite_share": [polite_turns(one) for one in heard],
+        "simulator_label_reask_rate": ([one.label_reasks for one in heard], asked_for),
+        "simulator_role_break_rate": ([one.role_breaks for one in heard], asked_for),
+        "simulator_empty_share": ([empty_turns(one) for one in heard], turns),
+        "simulator_repeated_share": ([repeated_turns(one) for one in heard], turns),
+        "simulator_polite_share": ([polite_turns(one) for one in heard], turns),
     }
     found = [
-        Observed(metric, np.stack([np.array(counts, dtype=float), turns], axis=1), ratio(), turns, nothing, nothing)
-        for metric, counts in rates.items()
+        Observed(metric, np.stack([np.array(counts, dtype=float), n], axis=1), ratio(), n, nothing, nothing)
+        for metric, (counts, n) in rates.items()
     ]
     by_conversation = {
         "simulator_front_loading": [front_loading(one) for one in heard],

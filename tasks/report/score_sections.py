@@ -15,6 +15,11 @@ SHORT = 12
 """Rows up to which a table is open."""
 
 EYT_HEADLINE = "satisfaction"
+UNLIKE = (
+    "Conversations were held under {n} different conditions (simulator, what the target is told of the persona, turns "
+    "at most, stop rule, version of the simulator's prompt). Scores from different ones stand in one board below, but "
+    "are not compared: differences are over conversations under the same conditions."
+)
 RECOGNISED = "What the target recognised and reached"
 ANSWERED = "How the answers were judged"
 
@@ -125,6 +130,10 @@ def eyt(ask: Ask, build: str) -> Section:
     answer, turns = ask("eyt_leaderboard"), ask("scores_by_turn")
     pools = sorted(answer.values("pool"), key=lambda pool: (pool == ALL, pool))
     groups: list[tuple[str, Sequence[Block | None]]] = []
+    conditions = ask("simulation_conditions")
+    if len(conditions) > 1:
+        warning = Note(UNLIKE.format(n=len(conditions)), "warning")
+        groups.append(("Conditions", [warning, table(conditions, "Who was talked to how.")]))
     for pool in pools:
         groups.append((_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
     for language in _languages(answer):

@@ -183,11 +183,14 @@ def conversation(
         "simulator": "scripted-b",
         "sample": 0,
         "persona_to_target": "none",
+        "protocol": "max_turns=4",
         "t_actual": len(answers),
         "stop_reason": "max_turns",
         "fault": "none",
         "final_user_text": "Thank you, that is it.",
         "final_progress": "achieved",
+        "final_label_reasks": 0,
+        "final_role_breaks": 0,
     }
     turns = [
         ConversationTurn(

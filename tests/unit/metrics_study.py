@@ -91,11 +91,14 @@ def conversation(conversation_id: str, chat_seed_id: str, target: str, **changes
         "simulator": "scripted-b",
         "sample": 0,
         "persona_to_target": "none",
+        "protocol": "max_turns=4",
         "t_actual": 1,
         "stop_reason": "max_turns",
         "fault": "none",
         "final_user_text": None,
         "final_progress": None,
+        "final_label_reasks": 0,
+        "final_role_breaks": 0,
         **changes,
     }
 

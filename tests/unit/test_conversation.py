@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasks.conversation.prompts import predicted_labels, simulated_turn
+from tasks.conversation.prompts import SIMULATE, predicted_labels, simulated_turn
 from tasks.conversation.task import STAGE
 from tasks.foundation.errors import ConfigError, ModelError
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
@@ -187,11 +187,14 @@ async def test_the_first_turn_is_the_seeds_and_every_turn_carries_the_simulators
         "simulator": SIMULATOR,
         "sample": 0,
         "persona_to_target": "none",
+        "protocol": f"max_turns=4 stop_rule=achieved-twice/1 simulator_prompt={SIMULATE.fingerprint[:12]}",
         "t_actual": 3,
         "stop_reason": "achieved",
         "fault": "none",
         "final_user_text": "Fourth thing.",
         "final_progress": "achieved",
+        "final_label_reasks": 0,
+        "final_role_breaks": 0,
     }
     assert [(turn.user_text[:10], turn.gold_emotion, turn.progress) for turn in turns] == [
         ("My sister ", "Anxiety", "not_started"),
@@ -294,7 +297,9 @@ async def test_a_repeat_is_asked_for_again_but_stands_when_nothing_better_comes(
 
 async def test_a_simulator_without_words_voids_the_conversation(talk: Any) -> None:
     await talk(Roles(simulate=lambda call: user_turn("…")))
-    assert [one.fault for one in rows(talk)[0]] == ["simulator"]
+    (conversation,), _ = rows(talk)
+    assert (conversation.fault, conversation.final_label_reasks) == ("simulator", 0)
+    assert conversation.final_role_breaks == 1 + talk.workspace.settings.conversation.label_reasks
 
 
 async def test_a_prediction_that_cannot_be_read_is_null_and_no_fault(talk: Any) -> None:

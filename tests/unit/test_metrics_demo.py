@@ -132,11 +132,28 @@ def test_demo_cells() -> None:
     assert metric("interaction", "ann", language="zh", goal_type="advice").value == pytest.approx(40 / 7)
 
 
+def test_targets_with_equal_scores_do_not_differ_because_one_lost_some_items() -> None:
+    rows: Rows = {name: [] for name in READS}
+    for number in range(10):
+        easy, hard = f"goal-{number}", f"persona-{number}"
+        rows["awareness_items"] += [item(easy, "goal", f"d{number}"), item(hard, "persona", f"d{number}")]
+        for target in ("ann", "bob"):
+            for item_id, score in ((easy, 10), (hard, 2)):
+                if target == "bob" and item_id == easy and number < 5:
+                    continue
+                rows["awareness_predictions"].append(prediction(item_id, target))
+                rows["awareness_scores"].append(awareness_score(item_id, target, A, score, score))
+    found = prepare(Context(rows, f"judging.judges=[{A}]")).rows["comparisons"]
+    (row,) = [row for row in found if row.metric == "awareness" and row.language is None]  # type: ignore[attr-defined]
+    assert (row.difference, row.p, row.n) == (0.0, None, 10)  # type: ignore[attr-defined]
+
+
 def test_demo_targets_compared() -> None:
     rows = [row for row in prepared().rows["comparisons"] if row.metric == "awareness" and row.language is None]  # type: ignore[attr-defined]
     row = next(row for row in rows if row.judge_a is None)  # type: ignore[attr-defined]
     assert (row.target_a, row.target_b, row.n) == ("ann", "bob", 2)  # type: ignore[attr-defined]
-    assert row.difference == pytest.approx(2.0)  # type: ignore[attr-defined]
+    # bob lost scene-1, so it is no part of the difference: 8 6 7 5 4 2 against 5
+    assert row.difference == pytest.approx(32 / 6 - 5)  # type: ignore[attr-defined]
     # judges on the numbers both gave: 8 6 10 10 against 7 5 9 9
     row = next(row for row in rows if row.judge_a == A and row.target_a == "ann")  # type: ignore[attr-defined]
     assert row.difference == pytest.approx(1.0)  # type: ignore[attr-defined]

@@ -311,7 +311,7 @@ def test_cells_are_the_combinations_that_occur() -> None:
         "pool": np.array(["p", "q", "p"], dtype=object),
         "partner": np.array([None, "a", None], dtype=object),
     }
-    units = Units(keys, np.array(["s1", "s2", "s1"], dtype=object))
+    units = Units(keys, np.array(["s1", "s2", "s1"], dtype=object), np.array(["s1", "s2", "s1"], dtype=object))
     cells = [(key, mask.tolist()) for key, mask in units.cells([(), ("target", "pool"), ("partner",)])]
     assert cells == [
         ({}, [True, True, True]),

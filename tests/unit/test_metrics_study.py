@@ -68,6 +68,9 @@ CHINESE = "看清这份工作值不值得继续做下去"
 ALPHA = {0.05: '{"alpha":0.05}', 0.10: '{"alpha":0.1}', 0.15: '{"alpha":0.15}'}
 
 
+KAPPA_OF_EMPATHY = ("judge_human", "empathy", "mean_kappa_quadratic")
+
+
 class Encoder:
     """Every text is orthogonal to every other, but for Finding Meaning and the final intent, whose cosine is .6."""
 
@@ -284,7 +287,8 @@ def test_what_is_unscored_or_void_is_counted_beside_the_score() -> None:
     assert metric("empathy_weighted", "bob").n_unscored == 1
     assert metric("empathy_early_minus_late", "bob").n_unscored == 1  # s03; s00 has no late turn to score
     assert metric("empathy_early_minus_late_pooled", "ann").n_unscored == 5
-    assert metric("alignment", "bob").n_unscored == 1
+    assert metric("alignment", "bob").n_unscored == 0  # s00 has two turns, of which no alignment could be told
+    assert metric("alignment", "cat").n_unscored == 10  # turns enough, and not one readable
 
 
 def test_the_drift_of_every_turn_is_kept_and_makes_the_metric() -> None:
@@ -355,7 +359,12 @@ def test_the_sweep() -> None:
     # three pairs, one the other way round: (2 − 1)/3
     assert metric("persona_alignment_rank_tau", None, slice='{"alpha":[0.05,0.15]}').value == pytest.approx(1 / 3)
     assert metric("empathy_rank_flips", None, slice='{"alpha":[0.05,0.15],"flips":[]}').value == 0.0
-    assert metric("empathy_rank_tau", None, slice='{"alpha":[0.05,0.15]}').value == pytest.approx(1.0)
+    tau = metric("empathy_rank_tau", None, slice='{"alpha":[0.05,0.15]}')
+    assert tau.value == pytest.approx(1.0)
+    of_targets = [metric("empathy_weighted", target) for target in ("ann", "bob", "cat")]
+    assert (tau.n, tau.n_unscored, tau.n_fault) == tuple(
+        sum(getattr(row, count) for row in of_targets) for count in ("n", "n_unscored", "n_fault")
+    )
 
 
 def test_simulator_health() -> None:
@@ -363,9 +372,10 @@ def test_simulator_health() -> None:
     def health(name: str, **key: Any) -> Any:
         return metric(f"simulator_{name}", None, simulator=B, **key)
 
-    assert health("label_reask_rate").value == pytest.approx(14 / 114)
-    assert health("label_reask_rate").n == 114
-    assert health("role_break_rate").value == pytest.approx(1 / 114)
+    # and one of cat's that it gave up
+    assert health("label_reask_rate").value == pytest.approx(14 / 115)
+    assert health("label_reask_rate").n == 115
+    assert health("role_break_rate").value == pytest.approx(1 / 115)
     assert health("empty_share").value == pytest.approx(10 / 114)
     assert health("repeated_share").value == pytest.approx(14 / 114)
     # "Please …" by ann 14 and again 14, bob 14, cat 11; "Thanks!" once
@@ -445,6 +455,33 @@ def test_a_target_is_compared_on_two_pools_whose_dialogues_are_resampled_togethe
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.percentile(means[0] - means[1], [2.5, 97.5])))
 
 
+def test_a_pool_with_one_dialogue_has_a_difference_and_no_interval() -> None:
+    rows = planted()
+    alone = {row["conversation_id"] for row in rows["conversations"] if row["chat_seed_id"] <= "s00"}
+    rows["conversations"] = [
+        row for row in rows["conversations"] if row["pool"] == "p2" or row["conversation_id"] in alone
+    ]
+    rows["chat_seeds"] = [row for row in rows["chat_seeds"] if row["pool"] == "p2" or row["chat_seed_id"] == "s00"]
+    row = compared(
+        prepare(Context(rows, *SETTINGS, encoder=Encoder())), "satisfaction", "ann", "ann", pool="p1", pool_b="p2"
+    )
+    assert row.difference == pytest.approx(87.5 - (6 * 87.5 + 100) / 7)
+    assert (row.ci_low, row.p, row.n) == (None, None, 8)
+
+
+@pytest.mark.parametrize("condition", ["simulator", "persona_to_target", "protocol"])
+def test_conversations_under_other_conditions_are_not_compared(condition: str) -> None:
+    rows = planted()
+    other = {"simulator": "another", "persona_to_target": "both", "protocol": "max_turns=2"}[condition]
+    rows["conversations"] = [
+        {**row, condition: other} if row["target"] == "bob" else row for row in rows["conversations"]
+    ]
+    found = prepare(Context(rows, *SETTINGS, encoder=Encoder()))
+    row = compared(found, "explicit_accuracy", "ann", "bob", kind="best")
+    assert (row.difference, row.p, row.n) == (None, None, 0)
+    assert compared(found, "explicit_accuracy", "ann", "cat", kind="best").n == 11
+
+
 def test_a_model_that_thinks_is_compared_with_the_one_that_does_not() -> None:
     context = Context(planted(), *SETTINGS, encoder=Encoder())
     some = context.model(A)
@@ -476,6 +513,17 @@ def test_agreement_of_the_judges() -> None:
     assert agreement("judges", "final_intent", "raw", pair).value == pytest.approx(37 / 38)
     # ann 13 times 5 against 4; the others alike
     assert agreement("judges", "satisfaction", "bias", pair).value == pytest.approx(13 / 38 * 25)
+
+
+def test_a_judge_outside_the_panel_changes_nothing_of_the_panels_agreement_with_people() -> None:
+    rows = planted()
+    rows["turn_judgements"] = [
+        {**row, **dict.fromkeys(SUB_INDICATORS, 0.0)} if row["judge"] == B else row for row in rows["turn_judgements"]
+    ]
+    settings = (f"judging.judges=[{A}]", "metrics.resamples=200")
+    found = prepare(Context(rows, *settings, encoder=Encoder())).rows["agreement"]
+    kappas = {row.raters: row.value for row in found if (row.scope, row.category, row.statistic) == KAPPA_OF_EMPATHY}  # type: ignore[attr-defined]
+    assert kappas["panel × humans"] == kappas[f"{A} × humans"] != kappas[f"{B} × humans"]
 
 
 def test_judges_and_people() -> None:

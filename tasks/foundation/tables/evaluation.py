@@ -92,11 +92,14 @@ class Conversation(Row):
     simulator: str = Field(description="alias of the user simulator")
     sample: Sample = Field(description="repeat, 0-based")
     persona_to_target: Literal["none", "perception", "both"] = Field(description="what the target is told")
+    protocol: str = Field(description="turns at most, stop rule, version of the simulator's prompt")
     t_actual: Int32 = Field(description="answered turns", ge=0)
     stop_reason: Literal["achieved", "max_turns", "fault"] = Field(description="why it stops")
     fault: Literal["none", "infra", "simulator", "target"] = Field(description="whose fault, if any")
     final_user_text: str | None = Field(description="the last, unanswered user turn; null: none")
     final_progress: str | None = Field(description="progress label of that turn; null: none")
+    final_label_reasks: Int32 = Field(description="re-asks for its labels, or for those of the turn given up", ge=0)
+    final_role_breaks: Int32 = Field(description="re-asks for it because the simulator left its role", ge=0)
 
 
 class ConversationTurn(Row):

@@ -1,0 +1,56 @@
+"""Two processes that commit at once: neither takes the other's rows out of the views."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.store import views
+from tasks.foundation.store.commits import Commit, write_commit
+from tasks.foundation.store.layout import Layout
+
+
+def commit(layout: Layout, member: str) -> None:
+    nothing: dict[str, Any] = {}
+    write_commit(
+        layout,
+        Commit(
+            *("b1", "judging", member, "f" * 16, 0, False, nothing, nothing, Accounting(), nothing, nothing),
+            started_at="2026-12-01T10:00:00+00:00",
+            ended_at="2026-12-01T11:00:00+00:00",
+            ends_chain=False,
+            usage={},
+        ),
+    )
+
+
+def test_a_slow_writer_of_the_views_does_not_undo_a_quick_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout(tmp_path)
+    has_read, may_go_on = threading.Event(), threading.Event()
+    create, slow_thread = views._create_views, "slow"
+
+    def paused(*arguments: Any) -> None:
+        create(*arguments)
+        if threading.current_thread().name == slow_thread:
+            has_read.set()
+            assert may_go_on.wait(30)
+
+    monkeypatch.setattr(views, "_create_views", paused)
+    commit(layout, "a")
+    slow = threading.Thread(target=views.rebuild_views, args=(layout,), name=slow_thread)
+    slow.start()
+    assert has_read.wait(30)
+    commit(layout, "b")
+    quick = threading.Thread(target=views.rebuild_views, args=(layout,))
+    quick.start()
+    quick.join(0.3)  # without the lock it would be done by now
+    may_go_on.set()
+    for thread in (slow, quick):
+        thread.join(60)
+        assert not thread.is_alive()
+    with views.open_views(layout) as connection:
+        assert connection.execute("select member from stage_runs order by member").fetchall() == [("a",), ("b",)]
