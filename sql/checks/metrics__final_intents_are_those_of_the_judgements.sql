@@ -38,6 +38,13 @@ expected as (
 
 ),
 
+measured as (
+
+    select count(*) as metrics
+    from metrics
+
+),
+
 metrics as (
 
     select * from metrics
@@ -55,25 +62,29 @@ metrics as (
 other_than_expected as (
 
     select
-        metrics.metric,
-        metrics.benchmark,
-        metrics.target,
-        metrics.judge,
+        expected.metric,
+        expected.benchmark,
+        expected.target,
+        expected.judge,
         metrics.value,
         expected.value as expected_value,
         metrics.n,
         expected.n as expected_n,
     from expected
-    inner join metrics
+    cross join measured
+    left join metrics
         on
             expected.benchmark = metrics.benchmark
             and expected.target = metrics.target
             and expected.judge = metrics.judge
             and expected.metric = metrics.metric
     where
-        metrics.n <> expected.n
-        or (metrics.value is null) <> (expected.value is null)
-        or abs(metrics.value - expected.value) > 1e-9
+        measured.metrics > 0
+        and (
+            metrics.n is distinct from expected.n
+            or (metrics.value is null) <> (expected.value is null)
+            or abs(metrics.value - expected.value) > 1e-9
+        )
 
 )
 

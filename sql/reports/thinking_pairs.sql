@@ -1,4 +1,4 @@
--- does thinking help? one row per benchmark, pool, metric and model with both switches, paired on the same dialogues
+-- does thinking help? one row per metric and model with both switches: values over all, difference over what both did
 with
 
 metrics as (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -172,6 +172,10 @@ class StageSection(Section):
     max_failure_rate: Annotated[float, Field(ge=0, le=1)]
     budget: BudgetSection = BudgetSection()
 
+    def of(self, member: str | None) -> Self:
+        """The section as far as it concerns one member of a stage that fans out."""
+        return self
+
 
 class BatchableSection(StageSection):
     """A stage whose rows are single requests: they may travel through a provider's batch API."""
@@ -311,6 +315,9 @@ class ConversationSection(StageSection):
 
 
 class SubsampleSection(Section):
+    """Judges that see only a stratified sample of the conversations, beside those that see all."""
+
+    judges: Annotated[list[str], Field(min_length=1)]
     n: Positive
     by: list[Literal["pool", "target"]]
     seed: int
@@ -324,6 +331,21 @@ class JudgingSection(BatchableSection):
     subscore_scale: Literal["half", "binary"]
     split: Literal["none", "dimension"]
     subsample: SubsampleSection | None
+
+    def of(self, member: str | None) -> Self:
+        """Without the sample for a judge that sees everything; which other judges see a sample is nothing to any."""
+        sample = self.subsample
+        if sample is not None:
+            mine = member in sample.judges
+            sample = sample.model_copy(update={"judges": [member]}) if mine else None
+        return self.model_copy(update={"subsample": sample})
+
+    @model_validator(mode="after")
+    def _known_judges(self) -> JudgingSection:
+        others = sorted(set(self.subsample.judges) - set(self.judges)) if self.subsample else []
+        if others:
+            raise ValueError(f"subsample.judges names {', '.join(others)}; expected some of {', '.join(self.judges)}")
+        return self
 
 
 Alpha = Annotated[float, Field(gt=0, lt=0.5)]

@@ -29,7 +29,7 @@ from tasks.judging.rubric import lines, portions, turn_reply
 
 def estimate(view: View) -> Estimate:
     asks = [*_predictions(view), *_interactions(view), *_turns(view), *_finals(view)]
-    subsample = view.settings.judging.subsample
+    subsample = view.settings.judging.of(view.member).subsample
     said = "nothing is scored by a rule without asking the judge, and no conversation is void"
     if subsample is not None:
         said += f"; judging.subsample.n = {subsample.n:,} conversations are judged"
@@ -138,7 +138,7 @@ def _exchange(turn: ConversationTurn) -> Exchange:
 
 def _sampled(view: View, rows: Span) -> Span:
     """Of all conversations the judge sees at most so many; of which portion they come is not known."""
-    subsample, several = view.settings.judging.subsample, len(view.portions("conversations")) > 1
+    subsample, several = view.settings.judging.of(view.member).subsample, len(view.portions("conversations")) > 1
     if subsample is None:
         return rows
     return Span(0 if several else min(rows.low, subsample.n), min(rows.high, subsample.n))

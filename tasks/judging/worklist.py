@@ -3,7 +3,7 @@
     awareness/<item>/<target>/<sample>   interaction/<interaction>   turn/<conversation>/<turn>   final/<conversation>
 
 Void conversations (infrastructure or the simulator was at fault) are left out, and so are those that
-`judging.subsample` does not draw. What a rule scores is on the list: it has a row too.
+`judging.subsample` does not draw for this judge. What a rule scores is on the list: it has a row too.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _conversations(context: StageContext) -> tuple[list[str], Mapping[str, int]]
     for conversation_id, turn in rows:
         turns.setdefault(conversation_id, []).append(turn)
     standing = conversations.filter(~pl.col("fault").is_in(VOID))
-    drawn = set(_drawn(standing, context.settings.judging.subsample))
+    drawn = set(_drawn(standing, context.settings.judging.of(context.member).subsample))
     keys: list[str] = []
     left_out: Counter[str] = Counter()
     for conversation_id, fault in conversations.select("conversation_id", "fault").iter_rows():

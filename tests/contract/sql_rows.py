@@ -154,6 +154,11 @@ def _evaluation() -> Rows:
         {"benchmark": "eyt", "target": "m3", "metric": "latent_accuracy", "slice": '{"label":"Curiosity"}'},
         {"benchmark": "eyt", "metric": "simulator_mattr", "simulator": "m2"},
         {"benchmark": "eyt", "target": "m3", "metric": "explicit_accuracy", "value": 1.0, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "latent_accuracy", "value": 1.0, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "emotion_accuracy", "value": 1.0, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "drift_explicit", "value": 0.5, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "drift_pair", "value": 0.5, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "satisfaction", "judge": "m1", "value": 75.0, "n": 1},
         {"benchmark": "eyt", "target": "m3", "metric": "drift_latent", "value": 0.25, "n": 1, "unit": "cosine"},
         {"benchmark": "eyt", "target": "m3", "metric": "ficr", "judge": "m1", "value": 1.0, "n": 1},
         {

@@ -143,10 +143,19 @@ def test_a_turn_at_which_the_target_failed_is_wrong_and_one_lost_to_infrastructu
     assert found_by(name, rows) == 0
     change("conversations", fault="target")(rows)
     rows["conversation_turns"][1]["assistant_text"] = None
-    assert found_by(name, rows) == 1
-    cell = next(row for row in rows["metrics"] if row["metric"] == "explicit_accuracy")
-    cell.update(value=0.5, n=2)
+    assert found_by(name, rows) == 3
+    for cell in rows["metrics"]:
+        if cell["metric"].endswith("_accuracy") and cell["slice"] is None:
+            cell.update(value=0.5, n=2)
     assert found_by(name, rows) == 0
+
+
+def test_a_target_that_the_metrics_do_not_know_is_found_unless_there_are_none_yet() -> None:
+    rows = good()
+    change("conversations", target="m9")(rows)
+    assert found_by("metrics__accuracies_are_those_of_the_turns", rows) == 3
+    rows["metrics"] = []
+    assert found_by("metrics__accuracies_are_those_of_the_turns", rows) == 0
 
 
 def test_a_judgement_that_is_undecided_counts_as_not_completed() -> None:

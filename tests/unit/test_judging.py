@@ -10,6 +10,7 @@ import pytest
 
 from tasks.foundation.errors import ConfigError, ModelError, StoreError
 from tasks.foundation.ids import canonical_json
+from tasks.foundation.settings import load_settings
 from tasks.foundation.tables.evaluation import AwarenessPrediction, Interaction, InteractionTurn
 from tasks.judging.rubric import columns
 from tasks.judging.task import STAGE
@@ -258,9 +259,30 @@ async def test_a_rate_limit_is_no_judgement_and_is_redone_alone(models: Models, 
 async def test_a_subsample_judges_only_what_is_drawn(models: Models, bench: Bench) -> None:
     made = [conversation(f"c{number}", ["One."], sample=number) for number in range(6)]
     await _give_conversations(bench, *made)
-    commit = await bench.run(STAGE, JUDGE, "judging.subsample={n: 2, by: [pool, target], seed: 7}")
+    sampled = f"judging.subsample={{judges: [{JUDGE}], n: 2, by: [pool, target], seed: 7}}"
+    commit = await bench.run(STAGE, JUDGE, sampled)
     assert commit is not None and commit.accounting.filtered == {"not_sampled": 8}
     assert commit.rows("turn_judgements") == commit.rows("final_intent_judgements") == 2
+
+
+async def test_a_second_judge_sees_a_sample_and_the_first_stays_as_it_is(models: Models, bench: Bench) -> None:
+    made = [conversation(f"c{number}", ["One."], sample=number) for number in range(6)]
+    await _give_conversations(bench, *made)
+    first = await bench.run(STAGE, "scripted-a")
+    both = (
+        "judging.judges=[scripted-a, scripted-b]",
+        "judging.subsample={judges: [scripted-b], n: 2, by: [target], seed: 7}",
+        "conversation.family_waiver=a test of two judges",
+    )
+    second = await bench.run(STAGE, "scripted-b", *both)
+    assert first is not None and first.rows("turn_judgements") == 6
+    assert second is not None and second.rows("turn_judgements") == 2
+    assert await bench.run(STAGE, "scripted-a", *both) is None, "still up to date"
+
+
+def test_a_sample_is_for_a_judge_that_judges() -> None:
+    with pytest.raises(ConfigError, match=r"subsample.judges names nobody; expected some of scripted-a"):
+        load_settings("test", ["judging.subsample={judges: [nobody], n: 2, by: [target], seed: 7}"])
 
 
 async def test_the_prompt_language_holds_for_everything(models: Models, bench: Bench) -> None:

@@ -67,6 +67,19 @@ def test_a_wrong_entry_is_refused_with_the_field(changes: dict[str, Any], compla
         one(**changes)
 
 
+@pytest.mark.parametrize(
+    "plain", [{}, {"thinking_pair": "loud"}, {"thinking_pair": "quiet"}, {"thinking_pair": "loud", "thinking": True}]
+)
+def test_a_thinking_pair_names_one_another_with_the_switch_both_ways(plain: dict[str, Any]) -> None:
+    entry = {"provider": "openai", "name": "m", "family": "f"}
+    both = {"loud": {**entry, "thinking": True, "thinking_pair": "quiet"}, "quiet": {**entry, **plain}}
+    if plain == {"thinking_pair": "loud"}:
+        assert parse_models({"models": both})["quiet"].thinking_pair == "loud"
+        return
+    with pytest.raises(ConfigError, match="thinking_pair"):
+        parse_models({"models": both})
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.yaml"):
         load_models(tmp_path / "none.yaml")

@@ -126,6 +126,20 @@ def load_models(path: Path | str = MODELS_FILE) -> Models:
     return parse_models(content, str(path))
 
 
+def _check_pair(spec: ModelSpec, models: Models, where: str) -> None:
+    if spec.thinking_pair is None:
+        return
+    if spec.thinking_pair not in models:
+        raise ConfigError(f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models))
+    other = models[spec.thinking_pair]
+    if other.thinking_pair != spec.alias or other.thinking == spec.thinking:
+        raise ConfigError(
+            f"{where}: expected {spec.alias!r} and its thinking_pair {other.alias!r} to name one another, the one with "
+            f"`thinking: true` and the other without; found {other.alias!r} with thinking_pair "
+            f"{other.thinking_pair!r} and thinking {str(other.thinking).lower()}."
+        )
+
+
 def parse_models(content: Any, where: str = "models") -> Models:
     """`content` (as read from YAML) as specs; `where` names it in errors."""
     try:
@@ -134,8 +148,7 @@ def parse_models(content: Any, where: str = "models") -> Models:
         raise ConfigError(f"{where} is wrong:\n{_problems(error)}") from None
     models = Models({alias: _spec(alias, entry) for alias, entry in entries.items()})
     for spec in models.values():
-        if spec.thinking_pair is not None and spec.thinking_pair not in models:
-            raise ConfigError(f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models))
+        _check_pair(spec, models, where)
     return models
 
 

@@ -46,7 +46,7 @@ def inputs_of(
     parents = {table: _parent_hash(stage, workspace, commits, table) for table in stage.reads}
     components = {
         "member": member or "",
-        "settings": digest(_section(stage, workspace)),
+        "settings": digest(_section(stage, workspace, member)),
         "seed": digest(settings.run.seed),
         "asking": digest(without_knobs(settings.llm)) if stage.work else "",
         "fresh": digest(build) if settings.run.fresh else "",
@@ -85,9 +85,9 @@ def planned(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], m
     return plan_of_stage(stage, View(workspace.settings, workspace.models, known, member))
 
 
-def _section(stage: Stage, workspace: Workspace) -> dict[str, object]:
-    """The stage's settings without knobs, and without the list it fans out over."""
-    section = without_knobs(getattr(workspace.settings, stage.name))
+def _section(stage: Stage, workspace: Workspace, member: str | None) -> dict[str, object]:
+    """The stage's settings as they concern the member, without knobs, and without the list it fans out over."""
+    section = without_knobs(getattr(workspace.settings, stage.name).of(member))
     return {name: value for name, value in section.items() if name != stage.fan_out}
 
 
