@@ -11,6 +11,16 @@ from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, 
 from tasks.report.questions import Answer, Record
 
 ALL = "all"
+DEMO_PANELS = {"overall_pooled": "overall, pooled", "awareness": "awareness", "interaction": "interaction"}
+EYT_PANELS = {
+    "latent_accuracy": "latent intent, accuracy",
+    "emotion_accuracy": "emotion, accuracy",
+    "drift_latent": "intent drift (lower is better)",
+    "satisfaction": "satisfaction",
+    "empathy_weighted": "empathy, weighted",
+    "persona_alignment_weighted": "persona, weighted",
+}
+"""The metrics that are drawn."""
 SHORT = 12
 """Rows up to which a table is open."""
 
@@ -68,14 +78,14 @@ def demo(ask: Ask, build: str) -> Section:
                     charts.estimates(
                         "Scores of 0–10 with 95 % intervals.",
                         whole.records,
-                        {"overall_pooled": "overall, pooled", "awareness": "awareness", "interaction": "interaction"},
+                        DEMO_PANELS,
                     ),
                     top,
                     _legend([top, *by_language]),
                 ],
             ),
             ("Differences", [_differences(answer)]),
-            ("Thinking", [_thinking(ask, "demo")]),
+            ("Thinking", list(_thinking(ask, "demo"))),
             ("By language", by_language),
             ("Faults", [void]),
             ("By goal type", [_goal_types(by_goal)]),
@@ -101,20 +111,40 @@ def _differences(answer: Answer) -> Block | None:
     return filled(answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True)
 
 
-def _thinking(ask: Ask, benchmark: str) -> Block | None:
+def _thinking(ask: Ask, benchmark: str) -> Iterator[Block | None]:
+    """What thinking changes: a figure over all pools, and every difference."""
     pairs = ask("thinking_pairs").where(benchmark=benchmark)
     drop = ("benchmark", "pool") if benchmark == "demo" else ("benchmark",)
-    caption = "Models that think less the same ones that do not, on the same dialogues."
-    return filled(pairs, caption, drop=(*drop, "unit"), folded=len(pairs) > SHORT)
+    caption = "Models that think less the same ones that do not, over what both have done; 0 is no difference."
+    panels = DEMO_PANELS if benchmark == "demo" else EYT_PANELS
+    yield charts.estimates(caption, _apart(pairs.where(pool=ALL).records, "thinking"), panels)
+    yield filled(pairs, "Thinking less not thinking.", drop=(*drop, "unit"), folded=True)
 
 
 def _sources(ask: Ask) -> Iterator[Block | None]:
     """What changes with the persona pool: each target's values, and the order of the targets."""
     differences, ranks = ask("persona_sources"), ask("persona_source_ranks").without(spearman_rho=None)
-    caption = "Each target on one pool less the same on another; the pools have no dialogue in common."
-    yield filled(differences, caption, drop=("unit",), folded=len(differences) > SHORT)
+    for one, other in sorted({(record["pool_a"], record["pool_b"]) for record in differences.records}):
+        caption = f"Each target on {one} less the same on {other}; the pools have no dialogue in common."
+        records = differences.where(pool_a=one, pool_b=other).records
+        yield charts.estimates(caption, _apart(records, "target"), EYT_PANELS)
+    yield filled(differences, "Each target on one pool less the same on another.", drop=("unit",), folded=True)
     caption = "Spearman's ρ of the targets' order on two pools; n counts targets."
     yield filled(ranks, caption, folded=len(ranks) > SHORT)
+
+
+def _apart(records: Sequence[Record], named: str) -> list[Record]:
+    """Differences as `charts.estimates` draws them."""
+    return [
+        {
+            "metric": record["metric"],
+            "target": record[named],
+            "value": record["difference"],
+            "ci_low": record["difference_low"],
+            "ci_high": record["difference_high"],
+        }
+        for record in records
+    ]
 
 
 def _goal_types(answer: Answer) -> Block | None:
@@ -144,7 +174,7 @@ def eyt(ask: Ask, build: str) -> Section:
         ]
         groups.append((f"All pools, {language}", boards))
     groups.append(("Differences", [_differences(answer)]))
-    groups.append(("Thinking", [_thinking(ask, "eyt")]))
+    groups.append(("Thinking", list(_thinking(ask, "eyt"))))
     groups.append(("Persona sources", list(_sources(ask))))
     groups.append(
         (
@@ -179,17 +209,9 @@ def _pool(pool: str) -> str:
 
 def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | None]:
     where = "all pools" if pool == ALL else f"pool {pool}"
-    panels = {
-        "latent_accuracy": "latent intent, accuracy",
-        "emotion_accuracy": "emotion, accuracy",
-        "drift_latent": "intent drift (lower is better)",
-        "satisfaction": "satisfaction",
-        "empathy_weighted": "empathy, weighted",
-        "persona_alignment_weighted": "persona, weighted",
-    }
     objective = board(answer, f"{RECOGNISED}, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
     subjective = board(answer, f"{ANSWERED}, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
-    yield charts.estimates(f"Main metrics with 95 % intervals, {where}.", answer.records, panels)
+    yield charts.estimates(f"Main metrics with 95 % intervals, {where}.", answer.records, EYT_PANELS)
     yield objective
     yield subjective
     yield _legend([objective, subjective])

@@ -248,6 +248,15 @@ def test_marks_tell_the_best_and_those_that_may_be_as_good(whole: Page) -> None:
     assert "the data do not tell them apart" in whole.text
 
 
+def test_what_thinking_and_the_persona_pool_change_is_drawn_and_listed(whole: Page) -> None:
+    for words in (
+        "Models that think less the same ones that do not",
+        "Each target on a less the same on b",
+        "Thinking less not thinking.",
+    ):
+        assert words in whole.text
+
+
 def test_every_table_of_an_answer_shows_its_sql(whole: Page) -> None:
     boxes = whole.all("details", **{"class": "sql"})
     assert len(boxes) == len(whole.all("table", **{"class": "sortable"}))
