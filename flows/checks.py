@@ -10,6 +10,7 @@ import duckdb
 
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import TableError
+from tasks.foundation.store.views import told_of_reading
 
 CHECKS = ROOT / "sql" / "checks"
 SHOWN = 5
@@ -35,9 +36,10 @@ def run_checks(connection: duckdb.DuckDBPyConnection, folder: Path = CHECKS) -> 
 
 def run_check(connection: duckdb.DuckDBPyConnection, file: Path) -> Checked:
     try:
-        connection.execute(file.read_text(encoding="utf-8"))
+        with told_of_reading():
+            connection.execute(file.read_text(encoding="utf-8"))
+            names = [column[0] for column in connection.description or ()]
+            rows = connection.fetchall()
     except duckdb.Error as error:
         raise TableError(f"check {file.name} cannot be run: {error}") from None
-    names = [column[0] for column in connection.description or ()]
-    rows = connection.fetchall()
     return Checked(file.stem, len(rows), tuple(dict(zip(names, row, strict=True)) for row in rows[:SHOWN]))

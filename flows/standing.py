@@ -12,7 +12,7 @@ from tasks.foundation.fingerprints import changed
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.opening import decide, inputs_of
 from tasks.foundation.stage import Stage
-from tasks.foundation.store.commits import Commit, commits_of
+from tasks.foundation.store.commits import Commit, commits_of, missing_parts
 from tasks.foundation.store.layout import run_name
 
 State = Literal["up to date", "partial", "stale", "missing", "behind"]
@@ -67,6 +67,9 @@ def _alone(
         return standing("missing" if commit is None else "stale", str(error), error)
     if commit is None:
         return standing("missing", "not run yet")
+    if gone := missing_parts(workspace.layout, commit):
+        files = ", ".join(f"{count} of {table}" for table, count in gone.items())
+        return standing("stale", f"files are missing: {files}; a run makes them again from the cache")
     decision, _ = decide(commit, inputs.fingerprint, force=False)
     if decision == "run":
         return standing("stale", f"changed: {', '.join(changed(commit.components, inputs.components))}")

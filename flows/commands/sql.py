@@ -49,10 +49,12 @@ def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
 
     from flows.commands.answers import write
     from tasks.foundation.errors import ConfigError
+    from tasks.foundation.store.views import told_of_reading
 
     try:
-        for statement in connection.extract_statements(text):
-            write(connection, statement, form)
+        with told_of_reading():
+            for statement in connection.extract_statements(text):
+                write(connection, statement, form)
     except duckdb.Error as error:
         raise ConfigError(f"the query cannot be answered. {error}") from None
 

@@ -30,7 +30,7 @@ from tasks.conflicts.prompts import (
     reflection_reply,
 )
 from tasks.conflicts.select import Candidate, Selection, best_ranked, how_many, select_evenly
-from tasks.foundation.errors import ColloquyError, ModelError
+from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.records import rows_by, scenes_and_characters
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
@@ -74,10 +74,11 @@ def prepare(context: StageContext) -> Prepared:
     """Draws the pairings of each language; every pairing is an item."""
     pairings = [pairing for language in ("en", "zh") for pairing in _pairings(context, language)]
     if not pairings and context.settings.conflicts.pairings.total:
-        raise ColloquyError(
+        raise NothingLeft(
             "no pairing can be made: expected a scene and two characters of the same language, found "
             f"{context.read('scenes').height} scenes and {context.read('characters').height} characters in all. "
-            "Raise scenes.sample and personas.characters."
+            '`colloquy sql "select stage, n_in, n_produced, n_filtered, n_failed from stage_runs"` shows where they '
+            "went; scenes.sample and personas.characters say how many are made."
         )
     return Prepared(items=[pairing.pairing_id for pairing in pairings], rows={"pairings": pairings})
 
@@ -215,7 +216,7 @@ def _keep_best(context: StageContext, candidates: Sequence[Candidate]) -> tuple[
     """What `if_none` says where nothing is coherent: the best-ranked ones, or an error."""
     section = context.settings.conflicts
     if not section.keep_if_none or not candidates:
-        raise ColloquyError(
+        raise NothingLeft(
             f"the assessor {section.assessor!r} found none of {len(candidates)} readable pairings coherent, so there "
             "is nothing to write dialogues for. Name a stronger model in conflicts.assessor, draw more with "
             "conflicts.pairings, or, for trying things out only, set conflicts.if_none to 'keep N'."

@@ -28,7 +28,7 @@ from tasks.curation.sample import sample_ids, sample_utterances
 from tasks.curation.settle import Labels, least_rejected, restored, settle_all, why_taken_out
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.elements import comparison_key, reviewed_labels
-from tasks.foundation.errors import ColloquyError
+from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.records import RECORD_TABLES, Record, records
 from tasks.foundation.stage import Prepared, Stage, StageContext
@@ -106,7 +106,7 @@ def _kept_all_the_same(
     if not kept:
         why = Counter(reason for reason, _ in taken_out.values())
         counts = ", ".join(f"{reason} {n}" for reason, n in sorted(why.items()))
-        raise ColloquyError(
+        raise NothingLeft(
             f"none of {len(taken_out)} dialogues stands ({counts}), so there is no benchmark to make. Look at "
             "`colloquy sql --file sql/reports/disputes.sql`, name stronger models in dialogues.writer and voting, or, "
             "for trying things out only, set curation.if_none to 'keep N'."

@@ -57,6 +57,12 @@ class TableError(ColloquyError):
     exit_code = 3
 
 
+class NothingLeft(ColloquyError):
+    """What a stage found in its input leaves it nothing to go on with."""
+
+    exit_code = 3
+
+
 class StoreError(ColloquyError):
     """The store cannot be written or a build is not in the state that was asked for."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.foundation.checkout import ROOT
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -73,10 +73,15 @@ class Source(Section):
         return None if self.path is None else ROOT / self.path
 
 
+def _as_written(value: object) -> object:
+    """A number of the settings as the text that it is in a source."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 class PersonaSource(Source):
     pool: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
     reader: Literal["nemotron", "personamem", "mapped"]
-    where: dict[str, list[str]] = {}
+    where: dict[str, list[Annotated[str, BeforeValidator(_as_written)]]] = {}
     """Only rows whose column holds one of these values."""
     mapping: dict[str, str] = {}
     """For `mapped`: our column → theirs."""
@@ -222,6 +227,12 @@ class ScenesSection(BatchableSection):
     temperature: Temperature
     max_tokens: Positive
 
+    @model_validator(mode="after")
+    def _range(self) -> ScenesSection:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
+        return self
+
 
 class ConflictsSection(BatchableSection):
     pairings: PerLanguage
@@ -281,7 +292,14 @@ class ChatseedsSection(BatchableSection):
     max_tokens: Positive
 
 
-Targets = Annotated[list[str], Field(min_length=1)]
+def _each_once(aliases: list[str]) -> list[str]:
+    twice = sorted({alias for alias in aliases if aliases.count(alias) > 1})
+    if twice:
+        raise ValueError(f"expected each alias once, found {', '.join(twice)} again")
+    return aliases
+
+
+Targets = Annotated[list[str], Field(min_length=1), AfterValidator(_each_once)]
 
 
 class AwarenessSection(BatchableSection):
@@ -324,7 +342,7 @@ class SubsampleSection(Section):
 
 
 class JudgingSection(BatchableSection):
-    judges: Annotated[list[str], Field(min_length=1)]
+    judges: Targets
     temperature: Temperature
     max_tokens: Positive
     prompt_language: Literal["en", "zh"]
@@ -355,5 +373,5 @@ class MetricsSection(StageSection):
     alpha: Alpha
     alpha_sweep: list[Alpha]
     panel_rule: Literal["majority", "mean"]
-    resamples: Positive
+    resamples: Annotated[int, Field(ge=1, le=100_000)]
     mattr_window: Positive

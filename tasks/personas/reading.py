@@ -66,6 +66,7 @@ class Reading:
     n_repeats: int = 0
     filtered: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    first_failure: str = ""
     repeats: list[Duplicate] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     _times: Counter[str] = field(default_factory=Counter)
@@ -79,6 +80,7 @@ class Reading:
             self.filtered["where"] += 1
             return
         self.failed[problem.kind] += 1
+        self.first_failure = self.first_failure or f"{row.where}: {problem.reason}"
         self.rejects.append(self.rejecting.make(self.pool, row, problem))
 
     def repeat(self, source_key: str) -> None:

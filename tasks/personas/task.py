@@ -19,6 +19,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.records import rows_by
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
+from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import Character, Diversity, Duplicate
@@ -72,6 +73,17 @@ def prepare(context: StageContext) -> Prepared:
             writers = Writers(candidates, duplicates, rejects)
             gathered = gather(sources, writers, PieceCounter(context.encoder()))
         for here in gathered:
+            reading = here.reading
+            refuse_unusable(
+                "personas",
+                f"pool {here.source.pool}",
+                n_in=reading.n_in,
+                n_usable=here.stop - here.start,
+                failed=reading.failed,
+                filtered=reading.filtered,
+                first=reading.first_failure,
+                max_failure_rate=section.max_failure_rate,
+            )
             _tell_read(here)
         pools = [make_pool(here, candidates.stored, duplicates, section, context.similarity, seed) for here in gathered]
     for here, pool in zip(gathered, pools, strict=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 from tasks.foundation.sections import SceneSource, ScenesSection
 from tasks.foundation.sources import Problem, SourceRejects, SourceRow
+from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import Reject
@@ -74,11 +75,14 @@ class Gathering:
     _usable: list[_Usable] = field(default_factory=list)
     _characters: int = 0
     _rejects: list[Reject] = field(default_factory=list)
+    _first_left_out: str = ""
 
     def read(self, number: int, source: SceneSource) -> None:
         """Takes in a whole source, the `number`th. Raises SourceError for a problem of the whole source."""
         read, parse = READERS[source.reader]
         label = f"{number} {source.corpus}"
+        before = (self.n_in, self.n_seeds, self.filtered.copy(), self.failed.copy())
+        self._first_left_out = ""
         for row in read(source):
             self.n_in += 1
             self._take(row, parse, label)
@@ -87,6 +91,16 @@ class Gathering:
             if self.n_in % TOLD_EVERY == 0:
                 log.info("corpus %s: %d rows read so far, %d seeds", source.corpus, self.n_in, self.n_seeds)
         self._settle(source, label)
+        refuse_unusable(
+            STAGE_NAME,
+            f"corpus {source.corpus}",
+            n_in=self.n_in - before[0],
+            n_usable=self.n_seeds - before[1] + self.filtered["duplicate"] - before[2]["duplicate"],
+            failed=self.failed - before[3],
+            filtered=self.filtered - before[2],
+            first=self._first_left_out,
+            max_failure_rate=self.section.max_failure_rate,
+        )
 
     def _take(self, row: SourceRow, parse: Parse, label: str) -> None:
         if row.problem is not None:
@@ -142,11 +156,13 @@ class Gathering:
 
     def _fail(self, row: SourceRow, problem: Problem, label: str) -> None:
         self.failed[problem.kind] += 1
+        self._first_left_out = self._first_left_out or f"{row.where}: {problem.reason}"
         self._rejects.append(self._rejecting.make(label, row, problem))
 
     def _leave_out(self, row: SourceRow, unwanted: Unwanted, label: str) -> None:
         self.filtered[unwanted.why] += 1
         problem = Problem("filter", f"{unwanted.why}: {unwanted.reason}")
+        self._first_left_out = self._first_left_out or f"{row.where}: {problem.reason}"
         self._rejects.append(self._rejecting.make(label, row, problem))
 
 

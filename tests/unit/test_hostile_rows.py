@@ -60,7 +60,7 @@ class Ended:
     """What `prepare` made of the lines of one source."""
 
     def __init__(self, stage: Stage, setting: str) -> None:
-        self.context = FakeContext(stage, setting)
+        self.context = FakeContext(stage, setting, f"{stage.name}.max_failure_rate=1")
         self.prepared: Prepared = stage.prepare(self.context)
         self.prepared.accounting.check("hostile rows")
 

@@ -19,7 +19,7 @@ from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, with
 from tasks.personas.inspirations import of_pools
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
-from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of
+from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of, write_jsonl
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 SKETCH = {
@@ -202,3 +202,11 @@ def test_settings_that_cannot_work_stop_before_anything_is_read(tmp_path: Path) 
         STAGE.check(FakeContext(STAGE, f"personas.sources=[{source}, {source}]"))
     with pytest.raises(SourceError, match="does not exist"):
         STAGE.check(FakeContext(STAGE, f"personas.sources=[{{pool: p, reader: nemotron, path: {tmp_path}/x.jsonl}}]"))
+
+
+def test_a_pool_of_which_every_row_is_bad_stops_the_stage_and_names_the_first(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"id": "a", "text": "Ada keeps bees.", "age": 999}] * 2)
+    source = {"pool": "p", "reader": "mapped", "path": str(path), "mapping": {"description": "text", "age": "age"}}
+    with pytest.raises(SourceError, match=r"sources, pool p: 2 of 2 rows cannot be read \(schema 2\)") as caught:
+        STAGE.prepare(FakeContext(STAGE, f"personas.sources={json.dumps([source])}"))
+    assert "rows.jsonl:1: expected an age of 0 to 120" in str(caught.value)

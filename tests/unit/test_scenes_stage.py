@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tasks.foundation.errors import SourceError
 from tasks.foundation.sections import SceneSource
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables.operations import Reject
@@ -59,7 +61,7 @@ class Found:
 
 
 def gathered(*sources: SceneSource, overrides: Sequence[str] = ()) -> Found:
-    context = FakeContext(STAGE, *overrides)
+    context = FakeContext(STAGE, "scenes.max_failure_rate=1", *overrides)
     tables = ("seed_dialogues", "duplicates", "rejects")
     with ExitStack() as stack:
         writers = Writers(*(stack.enter_context(context.writer(table)) for table in tables))
@@ -150,10 +152,30 @@ def test_other_corpora_may_leave_out_speakers_and_are_tidied(tmp_path: Path) -> 
     ],
 )
 def test_unwanted_dialogues_are_filtered_and_counted_by_reason(tmp_path: Path, texts: list[str], why: str) -> None:
-    found = seeds_of(tmp_path, "jsonl", [{"dialogue": texts}], "scenes.max_turns=6", "scenes.max_characters=100")
-    assert found.filtered == {why: 1} and not found.seeds
+    rows = [{"dialogue": texts}, {"dialogue": ["one", "two", "three"]}]
+    found = seeds_of(tmp_path, "jsonl", rows, "scenes.max_turns=6", "scenes.max_characters=100")
+    assert found.filtered == {why: 1} and len(found.seeds) == 1
     assert [reject.kind for reject in found.rejects] == ["filter"]
     assert found.rejects[0].reason.startswith(f"{why}: expected")
+
+
+@pytest.mark.parametrize(
+    ("rows", "overrides", "says"),
+    [
+        ([{"dialogue": ["one", "two"]}], (), "none of 1 rows is wanted (too_short 1). The first, rows.jsonl:1"),
+        ([7, 8], (), "2 of 2 rows cannot be read (schema 2). The first, rows.jsonl:1: expected an object"),
+        (
+            [7, 8, {"dialogue": ["one", "two", "three"]}],
+            ("scenes.max_failure_rate=0.5",),
+            "2 of 3 rows cannot be read, more than scenes.max_failure_rate = 0.5 allows",
+        ),
+    ],
+)
+def test_a_corpus_that_gives_nothing_or_too_little_stops_the_stage(
+    tmp_path: Path, rows: list[Any], overrides: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(SourceError, match=re.escape(says)):
+        seeds_of(tmp_path, "jsonl", rows, *overrides)
 
 
 def test_dialogues_that_say_the_same_are_duplicates_of_the_first(tmp_path: Path) -> None:

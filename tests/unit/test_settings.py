@@ -85,3 +85,26 @@ def test_every_knob_is_a_setting_somewhere() -> None:
 def test_no_setting_holds_a_secret() -> None:
     base = (Path(__file__).parents[2] / "configs" / "base.yaml").read_text(encoding="utf-8").lower()
     assert not any(word in base for word in ("api_key", "password", "secret"))
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("metrics.resamples=999999999999", "less than or equal to 100000"),
+        ("awareness.targets=[scripted-c, scripted-c]", "expected each alias once, found scripted-c again"),
+        ("judging.judges=[scripted-a, scripted-a]", "expected each alias once, found scripted-a again"),
+        ("scenes.min_turns=40", "min_turns (40) is above max_turns"),
+        ("run.budget.max_cost_usd=.inf", "finite"),
+        ("llm.retry_base_seconds=.inf", "finite"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused(override: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings("test", [override])
+    assert says in str(caught.value)
+
+
+def test_numbers_in_a_filter_are_read_as_they_stand_in_the_source() -> None:
+    source = "{pool: p, reader: nemotron, path: x, where: {age: [30, 31.5], country: [USA]}}"
+    (found,) = load_settings("test", [f"personas.sources=[{source}]"]).personas.sources
+    assert found.where == {"age": ["30", "31.5"], "country": ["USA"]}

@@ -326,3 +326,26 @@ def test_a_hub_that_answers_anything_is_in_reach(refusing_server: str, monkeypat
 )
 def test_the_script_decides_the_language(text: str, language: str) -> None:
     assert language_of(text) == language
+
+
+def test_a_folder_is_entered_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
+    (tmp_path / "loop" / "sub").mkdir(parents=True)
+    (tmp_path / "loop" / "sub" / "a.jsonl").write_text('{"x": 1}\n')
+    for name in ("l", "m"):
+        (tmp_path / "loop" / "sub" / name).symlink_to("..")
+    assert [file.name for file in find_files(tmp_path / "loop")] == ["a.jsonl"]
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text,id\n1,x,2\n")
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    pq.write_table(twice, tmp_path / "b.parquet")
+    for name in ("a.csv", "b.parquet"):
+        with pytest.raises(SourceError, match="expected each column once, found 'id' more than once"):
+            list(open_source(Source(path=str(tmp_path / name))))
+
+
+def test_a_quote_that_is_not_closed_says_how_much_it_takes_in(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,text\n1,x\n2,"y\n3,z\n4,w\n')
+    *_, last = open_source(Source(path=str(tmp_path / "a.csv")))
+    assert last.problem is not None and "it takes in 3 lines: a quote is not closed" in last.problem.reason

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, ModelError, TooManyFailures
+from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, ModelError, StoreError, TooManyFailures
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
@@ -19,7 +19,7 @@ from tasks.foundation.run import StageRun, Workspace, files
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.store.commits import Commit, read_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import open_views, use_build
+from tasks.foundation.store.views import open_views, told_of_reading, use_build
 from tests.unit.echo_stage import KEYS, STAGE
 
 QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "llm.retry_base_seconds=0", "run.rows_in_flight=1")
@@ -143,6 +143,20 @@ async def test_a_stopped_run_goes_on_where_it_was_whatever_the_shard_size_is_now
     assert commit.accounting == whole.accounting
     assert commit.usage["calls"] == 10, "what the stopped run spent is not lost"
     assert (whole.usage["calls"], whole.usage["from_cache"], whole.usage["cost_usd"]) == (0, 10, 0.0)
+
+
+async def test_a_file_that_is_gone_makes_the_stage_run_again_from_the_cache(model: Model, workspace_of: Any) -> None:
+    first = await run(workspace := workspace_of())
+    assert first is not None
+    (workspace.layout.root / first.tables["scenes"][0].path).unlink()
+    with pytest.raises(StoreError, match="a file of a build cannot be read"), told_of_reading():
+        scenes(workspace)
+    model.asked = []
+    second = await run(workspace_of())
+    assert second is not None and model.asked == []
+    assert second.table_hash("scenes") == first.table_hash("scenes")
+    assert scenes(workspace)[0] == ("row00", "about row00")
+    assert await run(workspace_of()) is None
 
 
 async def test_force_makes_a_new_revision_without_a_call_and_equal_rows(model: Model, workspace_of: Any) -> None:

@@ -66,11 +66,12 @@ def _compared_with(workspace: Workspace) -> dict[str, str]:
     return {language: similarity.fingerprint for language, similarity in workspace.similarities.items()}
 
 
-def decide(commit: Commit | None, fingerprint: str, force: bool) -> tuple[Decision, int]:
-    """What to do, and under which revision: 0 for new inputs, the next one where a commit is replaced."""
+def decide(commit: Commit | None, fingerprint: str, force: bool, *, whole: bool = True) -> tuple[Decision, int]:
+    """What to do, and under which revision: 0 for new inputs, the next one where a commit is replaced. `whole`: all
+    files of the commit are there; else it is made again."""
     if commit is None or commit.fingerprint != fingerprint:
         return "run", 0
-    if force:
+    if force or not whole:
         return "run again", commit.revision + 1
     if commit.partial:
         return "redo failed rows", commit.revision + 1

@@ -36,7 +36,7 @@ from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.sections import StageSection
 from tasks.foundation.stage import Finished, Stage
-from tasks.foundation.store.commits import Commit, commits_of, write_commit
+from tasks.foundation.store.commits import Commit, commits_of, missing_parts, write_commit
 from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
@@ -69,7 +69,8 @@ class StageRun:
         self.inputs: Inputs = inputs_of(stage, workspace, commits, build, member)
         self.previous = commits.get(self.name)
         self.decision: Decision
-        self.decision, self.revision = decide(self.previous, self.inputs.fingerprint, force)
+        whole = self.previous is None or not missing_parts(workspace.layout, self.previous)
+        self.decision, self.revision = decide(self.previous, self.inputs.fingerprint, force, whole=whole)
         if not self.up_to_date:
             specs = [workspace.models[alias] for alias in stage.aliases(workspace.settings, member)]
             check_mode(stage, workspace, member)

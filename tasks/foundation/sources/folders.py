@@ -33,7 +33,7 @@ def find_files(path: Path, split: str | None = None) -> list[Path]:
             f"source file {path} does not exist{_near(path)}. Give an existing file in `path`, "
             "or download the data first; relative paths start at the checkout."
         )
-    below = sorted(_readable(path))
+    below = sorted(_readable(path, set()))
     if split is not None:
         return _of_split(path, split, below)
     files = [file for file in below if file.parent == path] or below
@@ -45,12 +45,17 @@ def find_files(path: Path, split: str | None = None) -> list[Path]:
     return files
 
 
-def _readable(folder: Path) -> Iterator[Path]:
+def _readable(folder: Path, entered: set[Path]) -> Iterator[Path]:
+    """Each folder is entered once, whatever links lead to it."""
+    real = folder.resolve()
+    if real in entered:
+        return
+    entered.add(real)
     for item in folder.iterdir():
         if item.name.startswith("."):
             continue
         if item.is_dir():
-            yield from _readable(item)
+            yield from _readable(item, entered)
         elif item.name not in NO_DATA and kind_of(item, strict=False):
             yield item
 

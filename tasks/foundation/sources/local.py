@@ -132,6 +132,7 @@ def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
         raise SourceError(
             f"source file {name} has no header line: expected column names, found {error or 'nothing'}."
         ) from None
+    _refuse_twice(header, name)
     index = 0
     while True:
         first = reader.line_num + 1
@@ -141,12 +142,23 @@ def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield SourceRow(index, where, problem=Problem("parse", f"expected a CSV record, found {error}"))
+            taken = reader.line_num - first + 1
+            more = f" (it takes in {taken} lines: a quote is not closed)" if taken > 1 else ""
+            yield SourceRow(index, where, problem=Problem("parse", f"expected a CSV record, found {error}{more}"))
         else:
             if not fields:
                 continue
             yield _csv_row(header, fields, index, where)
         index += 1
+
+
+def _refuse_twice(columns: Sequence[str], name: str) -> None:
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise SourceError(
+            f"source file {name}: expected each column once, found {', '.join(map(repr, twice))} more than once. "
+            "Rename one of them."
+        )
 
 
 def _csv_row(header: list[str], fields: list[str], index: int, where: str) -> SourceRow:
@@ -159,6 +171,7 @@ def _csv_row(header: list[str], fields: list[str], index: int, where: str) -> So
 def _read_parquet(path: Path, label: str, columns: Sequence[str]) -> Iterator[SourceRow]:
     try:
         with pq.ParquetFile(path, buffer_size=READ_AHEAD) as file:
+            _refuse_twice(file.schema_arrow.names, str(path))
             known = set(columns) <= set(file.schema_arrow.names)
             needed = list(columns) if columns and known else None
             yield from read_batches(file.iter_batches(PARQUET_BATCH, columns=needed), label)

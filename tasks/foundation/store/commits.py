@@ -96,6 +96,13 @@ def _parts_from_json(plain: Mapping[str, Any]) -> dict[str, tuple[Part, ...]]:
     return {table: tuple(Part(**part) for part in each) for table, each in plain.items()}
 
 
+def missing_parts(layout: Layout, commit: Commit) -> dict[str, int]:
+    """How many files of each table that a commit lists are not there; empty when all are."""
+    listed = {**commit.tables, **commit.drafts}
+    gone = {table: sum(not (layout.root / part.path).exists() for part in parts) for table, parts in listed.items()}
+    return {table: count for table, count in gone.items() if count}
+
+
 def write_commit(layout: Layout, commit: Commit) -> None:
     """Make the commit visible by one rename."""
     text = json.dumps(commit.to_json(), indent=1, ensure_ascii=False)

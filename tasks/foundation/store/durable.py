@@ -33,7 +33,8 @@ def replacing(path: Path, scratch: Path) -> Iterator[Path]:
             temporary.replace(path)
             _sync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing can be written, there is nothing to remove
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -19,15 +19,19 @@ from pathlib import Path
 from typing import IO
 
 from tasks.foundation.errors import BuildBusy
+from tasks.foundation.store.durable import told_of
 
 _POLL_SECONDS = 0.5
 
 
 @contextmanager
 def lock(path: Path, what: str, wait_seconds: float) -> Iterator[None]:
-    """Hold the lock of `path`; BuildBusy naming the owner when it is not free within `wait_seconds`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
+    """Hold the lock of `path`; BuildBusy naming the owner when it is not free within `wait_seconds`, StoreError when
+    the folder cannot be written."""
+    with told_of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    with file:
         _acquire(file, what, wait_seconds)
         _sign(file)
         try:

@@ -7,7 +7,8 @@ writing in place and may be deleted at any time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -54,7 +55,7 @@ def rebuild_views(layout: Layout) -> None:
     """
 
     def write(path: Path) -> None:
-        with duckdb.connect() as connection:
+        with told_of_reading(), duckdb.connect() as connection:
             connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
             connection.execute("use colloquy")
             _create_views(connection, layout, shown_build(layout))
@@ -63,6 +64,24 @@ def rebuild_views(layout: Layout) -> None:
 
     with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
         replace_file(layout.database, layout.scratch, write)
+
+
+@contextmanager
+def told_of_reading() -> Iterator[None]:
+    """StoreError where DuckDB cannot read a part of a build, or write its own file."""
+    try:
+        yield
+    except duckdb.IOException as error:
+        first = str(error).partition("\n")[0]
+        if "No space left" in first:
+            raise StoreError(
+                f"the database file cannot be written: {first}. What was committed is safe; free some space and run "
+                "the same command, it goes on where it stopped."
+            ) from None
+        raise StoreError(
+            f"a file of a build cannot be read: {first}. `colloquy status` names the stages whose files are missing, "
+            "and `colloquy run` makes them again (replies come from the cache)."
+        ) from None
 
 
 def open_views(layout: Layout) -> duckdb.DuckDBPyConnection:
@@ -76,7 +95,8 @@ def views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
     """The same views in memory, with schema `main` showing this build; StoreError when it does not exist."""
     _known(layout, build)
     connection = duckdb.connect()
-    _create_views(connection, layout, build)
+    with told_of_reading():
+        _create_views(connection, layout, build)
     return connection
 
 
