@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,9 @@ import duckdb
 
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import TableError
+from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.parts import rows_in
 from tasks.foundation.store.views import told_of_reading
 
 CHECKS = ROOT / "sql" / "checks"
@@ -32,6 +35,18 @@ def check_files(folder: Path = CHECKS) -> list[Path]:
 def run_checks(connection: duckdb.DuckDBPyConnection, folder: Path = CHECKS) -> Iterator[Checked]:
     """The outcome of each check, in order of their names; TableError for a check that cannot be run."""
     return (run_check(connection, file) for file in check_files(folder))
+
+
+def check_parts(layout: Layout, commits: Mapping[str, Commit]) -> Checked:
+    """Files that are not there, or have other than the rows their commit says."""
+    wrong: list[dict[str, object]] = []
+    for run, commit in commits.items():
+        for table, parts in {**commit.tables, **commit.drafts}.items():
+            for part in parts:
+                found = rows_in(layout.root / part.path)
+                if found != part.rows:
+                    wrong.append({"stage": run, "table": table, "file": part.path, "rows": part.rows, "found": found})
+    return Checked("files__rows_are_those_committed", len(wrong), tuple(wrong[:SHOWN]))
 
 
 def run_check(connection: duckdb.DuckDBPyConnection, file: Path) -> Checked:

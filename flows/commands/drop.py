@@ -19,7 +19,7 @@ def drop(
     """
     from flows import chain
     from tasks.foundation.errors import ConfigError, StoreError
-    from tasks.foundation.store.commits import shown_build
+    from tasks.foundation.store.commits import commits_of, shown_build
     from tasks.foundation.store.dropping import drop_member
     from tasks.foundation.store.layout import Layout
 
@@ -36,7 +36,9 @@ def drop(
         rows = ", ".join(f"{commit.rows(table):,} {table}" for table in chain.stage(commit.stage).worked)
         typer.echo(f"{commit.run:<24} no longer shown: {rows}")
     late = [stage for stage in chain.names() if any(stage in chain.downstream(one.stage) for one in dropped)]
+    others = [commit for commit in commits_of(layout, name).values() if commit.stage in stages]
+    how = "but without the alias" if others else "but with another alias in its place (none is left)"
     typer.echo(
         f"{' and '.join(late)} of build {name} still count it: `colloquy run --from {late[0]} --build {name}` with the "
-        "build's settings, but without the alias, brings them up to date (replies come from the cache)."
+        f"build's settings, {how}, brings them up to date (replies come from the cache)."
     )

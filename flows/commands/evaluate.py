@@ -32,8 +32,10 @@ def evaluate(
 ) -> None:
     """Run the evaluation stages for one target and show it in the leaderboard; nothing else is made again.
 
-    With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml).
+    With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml). Simulator, judges
+    and everything else are those of the build's own profile, unless --profile names another.
     """
+    from tasks.foundation.store.commits import commits_of, profile_of
     from tasks.foundation.store.layout import Layout
 
     layout = Layout.default()
@@ -41,12 +43,13 @@ def evaluate(
         _introduce(layout, target, base_url, model, family, key_env)
     name = _build_of(layout, benchmark, build)
     half = only or _half_of(layout, name)
+    of_build = profile_of(commits_of(layout, name))
 
     def evaluation() -> Coroutine[Any, Any, list[StageResult]]:
         from flows import evaluate as flows
 
         options = flows.EvaluateOptions(
-            profile=chosen_profile(profile), build=name, target=target, benchmark=half, set=list(set_ or [])
+            profile=chosen_profile(profile, of_build), build=name, target=target, benchmark=half, set=list(set_ or [])
         )
         return flows.evaluate(options)
 

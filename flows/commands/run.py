@@ -64,11 +64,11 @@ def run(
     raise typer.Exit(run_flow(rebuild, shown, verbose=verbose))
 
 
-def chosen_profile(given: str | None) -> str:
-    """The profile that was asked for, else COLLOQUY_PROFILE, else demo."""
+def chosen_profile(given: str | None, of_build: str | None = None) -> str:
+    """The profile that was asked for, else the one a build was made with, else COLLOQUY_PROFILE, else demo."""
     import os
 
-    return given or os.environ.get("COLLOQUY_PROFILE") or "demo"
+    return given or of_build or os.environ.get("COLLOQUY_PROFILE") or "demo"
 
 
 def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:

@@ -13,6 +13,8 @@ from flows.commands.answers import Format
 if TYPE_CHECKING:
     import duckdb
 
+    from tasks.foundation.store.layout import Layout
+
 
 def sql(
     query: Annotated[str | None, typer.Argument(help="A query; a shell opens without.", show_default=False)] = None,
@@ -49,14 +51,32 @@ def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
 
     from flows.commands.answers import write
     from tasks.foundation.errors import ConfigError
+    from tasks.foundation.store.layout import Layout
     from tasks.foundation.store.views import told_of_reading
 
     try:
         with told_of_reading():
             for statement in connection.extract_statements(text):
+                _refuse_writing(statement, Layout.default())
                 write(connection, statement, form)
     except duckdb.Error as error:
         raise ConfigError(f"the query cannot be answered. {error}") from None
+
+
+def _refuse_writing(statement: duckdb.Statement, layout: Layout) -> None:
+    """ConfigError for a COPY or EXPORT to a file of the store; elsewhere, answers may be written to files."""
+    import re
+
+    from tasks.foundation.errors import ConfigError
+
+    if statement.type.name not in ("COPY", "EXPORT"):
+        return
+    for written in re.findall(r"'((?:[^']|'')*)'", statement.query):
+        if Path(written.replace("''", "'")).resolve().is_relative_to(layout.root.resolve()):
+            raise ConfigError(
+                f"the query writes to {written!r}, a place of the store, which only runs may change: expected a file "
+                f"outside {layout.root}"
+            )
 
 
 def _text_of(file: Path) -> str:

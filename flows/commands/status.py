@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -28,17 +27,18 @@ def status(
 ) -> None:
     """Show every stage of a build: done, partial, stale (and what changed), or missing; and all builds."""
     from flows import chain
+    from flows.commands.run import chosen_profile
     from flows.commands.screen import terminal
     from flows.options import RunOptions
     from flows.standing import standings
-    from tasks.foundation.store.commits import builds, commits_of, shown_build
+    from tasks.foundation.store.commits import builds, commits_of, profile_of, shown_build
     from tasks.foundation.store.layout import Layout
 
     layout = Layout.default()
     shown = shown_build(layout)
     options = RunOptions(build=build or shown or "main", set=list(set_ or []))
     name = options.build_on(date.today())
-    options.profile = profile or _profile_of(commits_of(layout, name).values())
+    options.profile = chosen_profile(profile, profile_of(commits_of(layout, name)))
     found = standings(chain.open_workspace(options), name, chain.names())
     console = terminal()
     console.print(f"build {name}, compared with profile {options.profile}")
@@ -73,15 +73,17 @@ def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Tab
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from tasks.foundation.store.commits import commits_of
+    from tasks.foundation.store.commits import behind, commits_of
 
     table = Table(title="builds", title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "build", "stages", "last commit", "complete"):
         table.add_column(column)
-    commits = {build: list(commits_of(layout, build).values()) for build in known}
+    by_run = {build: commits_of(layout, build) for build in known}
+    commits = {build: list(by_run[build].values()) for build in known}
     for build in sorted(known, key=lambda build: max(commit.ended_at for commit in commits[build])):
-        each = commits[build]
-        complete = "yes" if any(commit.ends_chain for commit in each) else "no"
+        each, late = commits[build], behind(by_run[build])
+        whole = any(commit.ends_chain for commit in each)
+        complete = f"no: {', '.join(late)} behind" if whole and late else "yes" if whole else "no"
         last = max(commit.ended_at for commit in each)
         table.add_row("→" if build == shown else "", build, str(len(each)), age_of(last), complete)
     return table
@@ -106,10 +108,3 @@ def _cells(commit: Commit | None) -> tuple[str, ...]:
         "unknown" if cost is None else f"{cost:.4f}",
         age_of(commit.ended_at),
     )
-
-
-def _profile_of(commits: object) -> str:
-    """The profile that the newest commit was made with, else COLLOQUY_PROFILE, else demo."""
-    newest: Commit | None = max(commits, key=lambda commit: commit.ended_at, default=None)  # type: ignore[call-overload]
-    recorded = newest.record.get("profile") if newest is not None else None
-    return recorded or os.environ.get("COLLOQUY_PROFILE") or "demo"

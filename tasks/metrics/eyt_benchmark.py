@@ -232,7 +232,9 @@ def _rank_rows(name: str, key: Key, change: RankChange, ranked: Sequence[Measure
     flips = [list(pair) for pair in change.flips]
     cut: dict[str, object] = {"alpha": list(change.alphas)}
     yield _rank_row(f"{name}_rank_tau", key, cut, change.tau, ranked)
-    yield _rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, float(len(flips)), ranked)
+    can_flip = sum(one.value is not None for one in ranked) > 1
+    value = float(len(flips)) if can_flip else None
+    yield _rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, value, ranked)
 
 
 def _rank_row(metric: str, key: Key, cut: dict[str, object], value: float | None, ranked: Sequence[Measure]) -> Metric:

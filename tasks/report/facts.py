@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.foundation.store.commits import Commit
+from tasks.foundation.store.commits import Commit, behind
 from tasks.report.questions import Record
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -60,6 +60,7 @@ class Facts:
     persona_to_target: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     partial: tuple[str, ...]
+    behind: tuple[str, ...] = ()
 
     @property
     def local_models(self) -> list[str]:
@@ -91,6 +92,7 @@ def facts(build: str, commits: Mapping[str, Commit], models: list[Record], conve
         persona_to_target=tuple(sorted(told)),
         settings=tuple(_settings(in_order)),
         partial=tuple(commit.run for commit in in_order if commit.partial),
+        behind=tuple(behind(commits)),
     )
 
 

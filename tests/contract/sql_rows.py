@@ -161,6 +161,9 @@ def _evaluation() -> Rows:
         {"benchmark": "eyt", "target": "m3", "metric": "satisfaction", "judge": "m1", "value": 75.0, "n": 1},
         {"benchmark": "eyt", "target": "m3", "metric": "drift_latent", "value": 0.25, "n": 1, "unit": "cosine"},
         {"benchmark": "eyt", "target": "m3", "metric": "ficr", "judge": "m1", "value": 1.0, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "empathy_unweighted", "judge": "m1", "value": 50.0, "n": 1},
+        {"benchmark": "eyt", "target": "m3", "metric": "persona_alignment_unweighted", "judge": "m1", "value": 50.0},
+        {"benchmark": "eyt", "target": "m3", "metric": "anthropomorphic_unweighted", "judge": "m1", "value": 50.0},
         {
             "benchmark": "demo",
             "target": "m3",

@@ -367,6 +367,14 @@ def test_the_sweep() -> None:
     )
 
 
+def test_a_single_target_has_no_ranking_that_could_flip() -> None:
+    rows = planted()
+    rows["conversations"] = [row for row in rows["conversations"] if row["target"] == "ann"]
+    found = prepare(Context(rows, *SETTINGS, encoder=Encoder())).rows["metrics"]
+    ranks = [row for row in found if "_rank_" in row.metric]  # type: ignore[attr-defined]
+    assert ranks and {row.value for row in ranks} == {None}  # type: ignore[attr-defined]
+
+
 def test_simulator_health() -> None:
     # turns that the simulator wrote: ann 42, bob 39 + 1 + 1, cat 1 + 30
     def health(name: str, **key: Any) -> Any:

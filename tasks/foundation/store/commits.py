@@ -131,6 +131,29 @@ def commits_of(layout: Layout, build: str) -> dict[str, Commit]:
     return {commit.run: commit for commit in commits}
 
 
+def behind(commits: Mapping[str, Commit]) -> dict[str, list[str]]:
+    """Runs of a build that were made from rows which have changed since, each with the tables that have."""
+
+    def now(table: str) -> str:
+        holding = [commit for commit in commits.values() if table in commit.tables]
+        return sum_hashes(commit.table_hash(table) for commit in holding) if holding else ""
+
+    hashes = {table: now(table) for table in {table for commit in commits.values() for table in commit.parents}}
+    late = {
+        run: [table for table, found in commit.parents.items() if hashes[table] != found]
+        for run, commit in commits.items()
+    }
+    return {run: tables for run, tables in late.items() if tables}
+
+
+def profile_of(commits: Mapping[str, Commit]) -> str | None:
+    """The profile that the newest commit of a build was made with; None where none says."""
+    for commit in sorted(commits.values(), key=lambda commit: commit.ended_at, reverse=True):
+        if profile := commit.record.get("profile"):
+            return str(profile)
+    return None
+
+
 def builds(layout: Layout) -> list[str]:
     """Names of all builds that have a commit."""
     return sorted({path.parent.name for path in layout.builds.glob("*/*.json")})

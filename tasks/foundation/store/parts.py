@@ -164,6 +164,14 @@ def part_facts(path: Path) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in metadata.items() if name != b"ARROW:schema"}
 
 
+def rows_in(path: Path) -> int | None:
+    """Rows of a part by its own count; None when it is not there or cannot be read."""
+    try:
+        return int(_open(path).metadata.num_rows)
+    except TableError:
+        return None
+
+
 def read_part(path: Path, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
     """The rows of a part in the table's schema, columns by name (some, or all); TableError for a damaged file."""
     schema = _schema_of(table, columns)
