@@ -34,6 +34,7 @@ HALF = 330
 """Two such charts and their labels stand side by side."""
 ROW = 22
 MOST_BARS = 20
+MOST_TICKS = 12
 LONGEST_LABEL = 34
 
 _CONFIG: dict[str, Any] = {
@@ -195,8 +196,11 @@ def _ranges(
     return alt.layer(bar, mark).properties(width=178, height=_height(len(order)), title=heading)
 
 
-def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str], columns: int = 3) -> Figure | None:
-    """Values with their intervals, a panel for each metric (name → title) and a row for each target.
+def estimates(
+    caption: str, records: Sequence[Record], panels: Mapping[str, str], columns: int = 3, *, differences: bool = False
+) -> Figure | None:
+    """Values with their intervals, a panel for each metric (name → title) and a row for each target; of `differences`
+    with a line at 0.
 
     Records have `metric`, `target`, `value`, `ci_low` and `ci_high`; rows stand in the order of the first panel.
     """
@@ -207,7 +211,13 @@ def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str]
     names = _names(record["target"] for record in [*_best_first(kept, first), *kept])
     shown = [metric for metric in panels if any(record["metric"] == metric for record in kept)]
     drawn = [
-        _panel(panels[metric], [record for record in kept if record["metric"] == metric], names, place % columns == 0)
+        _panel(
+            panels[metric],
+            [record for record in kept if record["metric"] == metric],
+            names,
+            labelled=place % columns == 0,
+            zero=differences,
+        )
         for place, metric in enumerate(shown)
     ]
     chart = alt.concat(*drawn, columns=columns, spacing=14)
@@ -218,7 +228,7 @@ def estimates(caption: str, records: Sequence[Record], panels: Mapping[str, str]
     return _figure(caption, chart, said)
 
 
-def _panel(title: str, records: Sequence[Record], names: Mapping[Any, str], labelled: bool) -> Any:
+def _panel(title: str, records: Sequence[Record], names: Mapping[Any, str], *, labelled: bool, zero: bool) -> Any:
     values = [
         {
             "target": names[record["target"]],
@@ -240,7 +250,9 @@ def _panel(title: str, records: Sequence[Record], names: Mapping[Any, str], labe
     )
     point = base.mark_point(color=SERIES[0], fill=SERIES[0], opacity=1, size=55).encode(x=x, y=y)
     heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
-    return alt.layer(rule, point).properties(width=178, height=_height(len(order)), title=heading)
+    at_zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(x="zero:Q")
+    layers = [at_zero, rule, point] if zero else [rule, point]
+    return alt.layer(*layers).properties(width=178, height=_height(len(order)), title=heading)
 
 
 def _best_first(records: Sequence[Record], metric: str) -> list[Record]:
@@ -257,7 +269,7 @@ def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, 
         {"panel": panels[one["metric"]], "target": one["target"], "x": one[x], "value": one["value"]} for one in kept
     ]
     encoded = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("x:Q", title=x, axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+        x=alt.X("x:Q", title=x, axis=alt.Axis(format="d", grid=False, **_whole_ticks(record[x] for record in kept))),
         y=alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
         color=alt.Color("target:N", scale=alt.Scale(domain=targets, range=_colours(targets)), title=None),
         shape=alt.Shape("target:N", scale=alt.Scale(domain=targets), title=None),
@@ -330,6 +342,12 @@ def inline(svg: str) -> tuple[str, int]:
     assert box is not None
     plain = re.sub(r'\s(role|aria-[a-z]+)="[^"]*"', "", rest)
     return f'<svg viewBox="{box[1]}" aria-hidden="true" focusable="false">{plain}', round(float(box[1].split()[2]))
+
+
+def _whole_ticks(values: Iterable[int]) -> dict[str, Any]:
+    """Every integer that occurs where there are few, else at whole steps: never the same label twice."""
+    there = sorted(set(values))
+    return {"values": there} if len(there) <= MOST_TICKS else {"tickMinStep": 1}
 
 
 def _colours(names: Sequence[str]) -> list[str]:

@@ -117,7 +117,7 @@ def _thinking(ask: Ask, benchmark: str) -> Iterator[Block | None]:
     drop = ("benchmark", "pool") if benchmark == "demo" else ("benchmark",)
     caption = "Models that think less the same ones that do not, over what both have done; 0 is no difference."
     panels = DEMO_PANELS if benchmark == "demo" else EYT_PANELS
-    yield charts.estimates(caption, _apart(pairs.where(pool=ALL).records, "thinking"), panels)
+    yield charts.estimates(caption, _apart(pairs.where(pool=ALL).records, "thinking"), panels, differences=True)
     yield filled(pairs, "Thinking less not thinking.", drop=(*drop, "unit"), folded=True)
 
 
@@ -127,7 +127,7 @@ def _sources(ask: Ask) -> Iterator[Block | None]:
     for one, other in sorted({(record["pool_a"], record["pool_b"]) for record in differences.records}):
         caption = f"Each target on {one} less the same on {other}; the pools have no dialogue in common."
         records = differences.where(pool_a=one, pool_b=other).records
-        yield charts.estimates(caption, _apart(records, "target"), EYT_PANELS)
+        yield charts.estimates(caption, _apart(records, "target"), EYT_PANELS, differences=True)
     yield filled(differences, "Each target on one pool less the same on another.", drop=("unit",), folded=True)
     caption = "Spearman's ρ of the targets' order on two pools; n counts targets."
     yield filled(ranks, caption, folded=len(ranks) > SHORT)
