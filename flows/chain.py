@@ -16,6 +16,10 @@ MODULES: dict[str, str] = {name: f"tasks.{name}.task" for name in get_args(Stage
 """Where each stage is declared, in the order in which they run; a module is imported when first asked for."""
 
 
+EVALUATION = ("awareness", "interaction", "conversation", "judging", "metrics")
+"""The stages that `colloquy evaluate` runs."""
+
+
 def names() -> tuple[str, ...]:
     """The names of all stages, in order."""
     return tuple(MODULES)

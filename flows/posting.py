@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ from uuid import UUID
 from prefect.artifacts import acreate_progress_artifact, acreate_table_artifact, aupdate_progress_artifact
 
 from flows.results import StageResult
+from tasks.foundation.llm.failures import brief
 from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun
 from tasks.foundation.run.progress import Progress
@@ -20,12 +22,16 @@ from tasks.foundation.store.layout import Layout
 
 REFRESH_SECONDS = 2.0
 
+log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def post_progress(run: StageRun) -> AsyncIterator[None]:
-    """A progress artifact of the stage, kept current until the block ends."""
-    artifact = await acreate_progress_artifact(0.0, _key(run.build, run.name, "progress"), _line(run.progress))
-    assert isinstance(artifact, UUID)
+    """A progress artifact of the stage, kept current until the block ends.
+
+    What Prefect cannot show is logged: it is no reason for a stage to fail.
+    """
+    artifact = await _posted(acreate_progress_artifact(0.0, _key(run.build, run.name, "progress"), _line(run.progress)))
     refreshing = asyncio.create_task(_refresh(artifact, run.progress))
     try:
         yield
@@ -33,19 +39,36 @@ async def post_progress(run: StageRun) -> AsyncIterator[None]:
         refreshing.cancel()
         with suppress(asyncio.CancelledError):
             await refreshing
-        await aupdate_progress_artifact(artifact, _percent(run.progress), _line(run.progress))
+        await _update(artifact, run.progress)
 
 
 async def post_result(result: StageResult, layout: Layout, commit: Commit) -> None:
     """A table artifact: where the stage's rows ended and what they took."""
-    await acreate_table_artifact(
-        table=[_row(result)],
-        key=_key(result.build, result.stage, "result"),
-        description=_description(result, layout, commit),
+    await _posted(
+        acreate_table_artifact(
+            table=[_row(result)],
+            key=_key(result.build, result.stage, "result"),
+            description=_description(result, layout, commit),
+        )
     )
 
 
-async def _refresh(artifact: UUID, progress: Progress) -> None:
+async def _update(artifact: UUID | None, progress: Progress) -> None:
+    if artifact is not None:
+        await _posted(aupdate_progress_artifact(artifact, _percent(progress), _line(progress)))
+
+
+async def _posted(sending: Awaitable[Any]) -> UUID | None:
+    """The id of what was sent; None where Prefect did not take it."""
+    try:
+        found = await sending
+    except Exception as error:  # noqa: BLE001 - whatever Prefect's trouble, the stage's work goes on
+        log.warning("Prefect does not show the progress of this stage at the moment: %s", brief(error))
+        return None
+    return found if isinstance(found, UUID) else None
+
+
+async def _refresh(artifact: UUID | None, progress: Progress) -> None:
     shown = ""
     while True:
         await asyncio.sleep(REFRESH_SECONDS)
@@ -55,7 +78,7 @@ async def _refresh(artifact: UUID, progress: Progress) -> None:
             progress.changed()
         if (line := _line(progress)) != shown:
             shown = line
-            await aupdate_progress_artifact(artifact, _percent(progress), line)
+            await _update(artifact, progress)
 
 
 def _row(result: StageResult) -> dict[str, Any]:

@@ -21,8 +21,10 @@ def check(
     layout = Layout.default()
     name = build or shown_build(layout)
     commits = commits_of(layout, name) if name else {}
-    with views_of(layout, build) if build else open_views(layout) as connection:
-        outcomes = [check_parts(layout, commits), *run_checks(connection)]
+    outcomes = [check_parts(layout, commits)]
+    if not outcomes[0].rows:  # with files missing, most of the others could not be run
+        with views_of(layout, build) if build else open_views(layout) as connection:
+            outcomes += run_checks(connection)
     broken = [outcome for outcome in outcomes if outcome.rows]
     for outcome in broken:
         typer.echo(f"{outcome.name}: {outcome.rows} rows, for example")

@@ -35,6 +35,7 @@ def evaluate(
     With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml). Simulator, judges
     and everything else are those of the build's own profile, unless --profile names another.
     """
+    from flows.chain import EVALUATION
     from tasks.foundation.store.commits import commits_of, profile_of
     from tasks.foundation.store.layout import Layout
 
@@ -43,7 +44,7 @@ def evaluate(
         _introduce(layout, target, base_url, model, family, key_env)
     name = _build_of(layout, benchmark, build)
     half = only or _half_of(layout, name)
-    of_build = profile_of(commits_of(layout, name))
+    of_build = profile_of(commits_of(layout, name), EVALUATION)
 
     def evaluation() -> Coroutine[Any, Any, list[StageResult]]:
         from flows import evaluate as flows
@@ -78,11 +79,15 @@ def _introduce(
 
 def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
     """The build to evaluate in: the one named, or the one a release is imported into."""
-    from tasks.foundation.errors import StoreError
+    from tasks.foundation.errors import ConfigError, StoreError
     from tasks.foundation.store.commits import builds
     from tasks.foundation.store.release import MANIFEST, import_release, read_manifest
 
     if benchmark in builds(layout):
+        if build not in (None, benchmark):
+            raise ConfigError(
+                f"--benchmark {benchmark!r} is a build, so the rows go there; --build {build!r} is for releases"
+            )
         return benchmark
     folder = Path(benchmark)
     if not (folder / MANIFEST).exists():

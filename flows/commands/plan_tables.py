@@ -80,7 +80,7 @@ def likely_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str
                 known.setdefault((plan.stage, calls.purpose), []).append(found)
     every = [one for several in known.values() for one in several]
     if every:
-        n = sum(max(one.n for one in several) for several in known.values())
+        n = sum(earlier[key].n for key in frozenset[tuple[str, str, str]]().union(*(one.rests_on for one in every)))
         asked, prompt, completion = (
             amounts(Span.total(spans))
             for spans in zip(*((one.calls, one.prompt_tokens, one.completion_tokens) for one in every), strict=True)
@@ -114,8 +114,7 @@ def _limits(workspace: Workspace, build: str, stage: str) -> list[Allowed]:
     budgets = (workspace.settings.run.budget, section.budget)
     if all(value is None for budget in budgets for value in budget.model_dump().values()):
         return []
-    batched = getattr(section, "mode", "live") == "batch"
-    limits = limits_of(stage, build, workspace.settings, workspace.models, workspace.cache, batched=batched)
+    limits = limits_of(stage, build, workspace.settings, workspace.models, workspace.cache)
     return [limit for limit in limits if limit.sets_something]
 
 
@@ -165,7 +164,7 @@ def _low_and_high(llm: LlmSection) -> str:
         "low: every reply can be used at once and is short, and what a long prompt repeats is read from the provider's "
         "cache where that is cheaper; high: every reply has as many tokens as it may (max_tokens; when asked again, "
         f"twice that) and is asked for again until llm.max_reasks = {llm.max_reasks} is used up. Tries that bring no "
-        "reply (refusals for lack of quota, time-outs) cost nothing and are not counted"
+        "reply are not counted: refusals cost nothing, a call that was given up may be billed"
     )
 
 

@@ -64,19 +64,22 @@ def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
 
 
 def _refuse_writing(statement: duckdb.Statement, layout: Layout) -> None:
-    """ConfigError for a COPY or EXPORT to a file of the store; elsewhere, answers may be written to files."""
+    """ConfigError for what could write into the store: answers may be written to files elsewhere, named plainly."""
     import re
 
     from tasks.foundation.errors import ConfigError
 
-    if statement.type.name not in ("COPY", "EXPORT"):
+    kind, text = statement.type.name, statement.query
+    hidden = kind in ("PREPARE", "EXECUTE", "EXPLAIN") and re.search(r"\b(copy|export|execute)\b", text, re.IGNORECASE)
+    if not hidden and kind not in ("COPY", "EXPORT", "COPY_DATABASE"):
         return
-    for written in re.findall(r"'((?:[^']|'')*)'", statement.query):
-        if Path(written.replace("''", "'")).resolve().is_relative_to(layout.root.resolve()):
-            raise ConfigError(
-                f"the query writes to {written!r}, a place of the store, which only runs may change: expected a file "
-                f"outside {layout.root}"
-            )
+    named = re.findall(r"\b(?:to|database)\s+'((?:[^']|'')+)'", text, re.IGNORECASE)
+    place = named[-1].replace("''", "'") if named else ""
+    if hidden or not place or ":" in place or Path(place).resolve().is_relative_to(layout.root.resolve()):
+        raise ConfigError(
+            f"a query may write its answer with `copy (…) to 'FILE'` to a plain path outside {layout.root}, which only "
+            f"runs may change; found {place or text.strip()[:80]!r}"
+        )
 
 
 def _text_of(file: Path) -> str:

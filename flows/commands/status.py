@@ -38,7 +38,7 @@ def status(
     shown = shown_build(layout)
     options = RunOptions(build=build or shown or "main", set=list(set_ or []))
     name = options.build_on(date.today())
-    options.profile = chosen_profile(profile, profile_of(commits_of(layout, name)))
+    options.profile = chosen_profile(profile, profile_of(commits_of(layout, name), chain.EVALUATION))
     found = standings(chain.open_workspace(options), name, chain.names())
     console = terminal()
     console.print(f"build {name}, compared with profile {options.profile}")

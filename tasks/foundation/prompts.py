@@ -28,7 +28,8 @@ from tasks.foundation.llm.request import Message
 
 PROMPTS = ROOT / "prompts"
 LANGUAGES = ("en", "zh")
-_TAG = re.compile(r"<\s*/?\s*([a-z][a-z0-9_]*)\s*>", re.IGNORECASE)
+_TAG = re.compile(r"<\s*/?\s*([a-z][a-z0-9_]*)(?:\s[^<>]*)?/?\s*>", re.IGNORECASE)
+"""A tag with whatever may stand in one: `</conversation x>` and `<user/>` are read as tags too."""
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
 )

@@ -260,7 +260,7 @@ async def test_what_a_run_paid_for_is_found_by_the_beginning_of_its_id(cache: Re
     for number, run in enumerate(runs):
         await cache.put(dataclasses.replace(entry(f"k{number}"), run_id=run))
     assert len(list(cache.paid_under("b/"))) == 3
-    assert list(cache.paid_under("b/voting/")) == [("judge", Usage(10, 4, 6, None))] * 2
+    assert list(cache.paid_under("b/voting/")) == [("judge", False, Usage(10, 4, 6, None))] * 2
     assert len(list(cache.paid_under("b_2/"))) == 1
 
 

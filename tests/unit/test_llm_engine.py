@@ -35,6 +35,7 @@ JUDGE = ModelSpec("judge", "scripted", "tests.none:here", "a", prices={"input_pe
 MODELS = {
     "judge": JUDGE,
     "wordy": replace(JUDGE, alias="wordy", structured="prompt"),
+    "narrow": replace(JUDGE, alias="narrow", max_in_flight=1),
     "seedless": replace(JUDGE, alias="seedless", supports_seed=False),
     "priceless": replace(JUDGE, alias="priceless", name="tests.none:there", prices=None),
 }
@@ -159,23 +160,65 @@ async def test_a_cancelled_leader_does_not_take_the_others_with_it(cache: ReplyC
     assert one.calls_made == 1
 
 
-async def test_cancelling_everyone_cancels_the_call(cache: ReplyCache) -> None:
-    cancelled = asyncio.Event()
+async def test_a_call_that_a_provider_has_got_is_kept_though_nobody_waits_any_more(cache: ReplyCache) -> None:
+    gate = asyncio.Event()
 
     async def answer(call: ProviderCall) -> str:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
+        await gate.wait()
         return GOOD
 
-    task = asyncio.create_task(engine(cache, answer).ask(request()))
+    one = engine(cache, answer)
+    task = asyncio.create_task(one.ask(request()))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(cancelled.wait(), 5)
+    gate.set()
+    await one.close()
+    again = engine(cache, answer)
+    outcome = await again.ask(request())
+    assert outcome.answer is not None and (again.calls_made, again.cached_replies) == (0, 1)
+
+
+async def test_a_call_that_nobody_waits_for_is_not_tried_again(cache: ReplyCache) -> None:
+    gate = asyncio.Event()
+
+    async def answer(call: ProviderCall) -> str:
+        await gate.wait()
+        raise failure("server")
+
+    one = engine(cache, answer)
+    task = asyncio.create_task(one.ask(request()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gate.set()
+    await one.close()
+    assert one.calls_made == 1
+
+
+async def test_a_call_that_waits_for_leave_is_cancelled_with_its_last_waiter_and_may_be_asked_anew(
+    cache: ReplyCache,
+) -> None:
+    gate = asyncio.Event()
+
+    async def answer(call: ProviderCall) -> str:
+        await gate.wait()
+        return GOOD
+
+    one = engine(cache, answer)
+    first = asyncio.create_task(one.ask(request(alias="narrow")))
+    await asyncio.sleep(0.01)
+    waiting = asyncio.create_task(one.ask(request(row_key="row-2", alias="narrow", sample=1)))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    anew = asyncio.create_task(one.ask(request(row_key="row-3", alias="narrow", sample=1)))
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    gate.set()
+    assert (await first).answer is not None and (await anew).answer is not None
+    assert one.calls_made == 2
 
 
 async def test_an_invalid_reply_is_asked_again_with_what_was_wrong(cache: ReplyCache) -> None:

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tasks.foundation.errors import ColloquyError, ModelUnavailable, TooManyFailures
+from tasks.foundation.errors import ColloquyError, ModelUnavailable, StoreError, TooManyFailures
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.run import Workspace
+from tasks.foundation.run.files import RunFiles
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE
@@ -220,6 +221,46 @@ async def test_answers_under_way_when_a_run_stops_are_kept(server: Server, works
     assert 12 < server.calls < ROWS and sum(server.answered.values()) >= 16
     server.seconds, server.script = 0.0, lambda number: None
     nothing_lost_and_nothing_paid_twice(server, await run(workspace_of()))
+
+
+async def test_answers_under_way_when_the_disk_fills_are_kept(
+    server: Server, workspace_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.seconds = 0.4
+
+    def full(*arguments: Any) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(StoreError):
+        patch.setattr(RunFiles, "write_shard", full)
+        await run(workspace_of("curation.shard_rows=8", "run.rows_in_flight=4"))
+    server.seconds = 0.0
+    nothing_lost_and_nothing_paid_twice(server, await run(workspace_of("curation.shard_rows=8")))
+
+
+async def test_answers_under_way_when_a_user_interrupts_are_kept(server: Server, workspace_of: Any) -> None:
+    server.seconds, asked = 0.4, asyncio.Event()
+
+    def script(number: int) -> None:
+        if number == 20:
+            asked.set()
+
+    server.script = script
+    running = asyncio.create_task(run(workspace_of()))
+    await asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert len(server.answered) < ROWS
+    server.seconds, server.script = 0.0, lambda number: None
+    nothing_lost_and_nothing_paid_twice(server, await run(workspace_of()))
+
+
+async def test_failures_that_come_sooner_than_answers_do_not_stop_a_stage(server: Server, workspace_of: Any) -> None:
+    server.seconds = 0.4
+    server.script = lambda number: "500" if number % 4 == 0 else None
+    commit = await run(workspace_of("llm.retry_attempts=1", "llm.salvage_rounds=0", "run.rows_in_flight=20"))
+    assert 0 < commit.accounting.n_failed < ROWS / 2
 
 
 async def test_an_outage_stops_the_run_and_rows_answered_before_it_are_kept(server: Server, workspace_of: Any) -> None:

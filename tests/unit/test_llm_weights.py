@@ -12,7 +12,7 @@ import pytest
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable, SourceError
-from tasks.foundation.weights import Part, Weights
+from tasks.foundation.weights_catalogue import HubFile, Part, Weights
 
 CONTENT = [b"first part " * 1000, b"second part " * 1000]
 WHOLE = b"".join(CONTENT)
@@ -142,7 +142,7 @@ def test_a_file_of_the_wrong_size_does_not_count_as_here(home: Path) -> None:
 def test_an_unreachable_hub_is_skipped(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
-    on_hub = replace(GGUF, hub=weights.HubFile("a/b", "main", "tiny.gguf"))
+    on_hub = replace(GGUF, hub=HubFile("a/b", "main", "tiny.gguf"))
     monkeypatch.setattr(weights, "CATALOGUE", {"tiny": on_hub})
     with pytest.raises(SourceError, match=r"hub: no answer from http://127\.0\.0\.1:1"):
         weights.pull("tiny")

@@ -27,9 +27,10 @@ def test_requests_are_taken_to_go_as_those_of_the_same_model_went() -> None:
     earlier = {("voting", "vote", "scripted-a"): OWN, ("voting", "vote", "other"): OTHER}
     found = likely("voting", PLANNED, earlier, SPEC, batched=False)
     assert found is not None
-    assert (found.calls, found.prompt_tokens, found.completion_tokens, found.n) == (
-        *(Span(150, 300), Span(100_000, 200_000), Span(10_000, 20_000), 10),
+    assert (found.calls, found.prompt_tokens, found.completion_tokens) == (
+        *(Span(150, 300), Span(100_000, 200_000), Span(10_000, 20_000)),
     )
+    assert found.rests_on == {("voting", "vote", "scripted-a")}
     assert found.dollars == Span(pytest.approx(0.3), pytest.approx(0.6))  # type: ignore[arg-type]
 
 
@@ -37,7 +38,8 @@ def test_where_the_model_was_never_asked_others_stand_for_it_by_their_numbers() 
     earlier = {("voting", "vote", "b"): OWN, ("voting", "vote", "c"): OTHER, ("judging", "vote", "scripted-a"): OWN}
     found = likely("voting", PLANNED, earlier, SPEC, batched=False)
     assert found is not None
-    assert (found.n, found.prompt_tokens.low) == (40, 100 * (10 * 1000 + 30 * 600) / 40)
+    assert found.prompt_tokens.low == 100 * (10 * 1000 + 30 * 600) / 40
+    assert found.rests_on == {("voting", "vote", "b"), ("voting", "vote", "c")}
 
 
 def test_nothing_is_said_of_what_nobody_was_asked() -> None:

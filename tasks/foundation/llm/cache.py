@@ -45,7 +45,8 @@ create table if not exists replies (
     request_id text not null,
     stage text not null,
     alias text not null,
-    created_at text not null
+    created_at text not null,
+    batched integer not null default 0
 ) without rowid;
 create index if not exists replies_by_stage on replies (stage, created_at);
 """
@@ -64,6 +65,7 @@ _COLUMNS = (
     "stage",
     "alias",
     "created_at",
+    "batched",
 )
 
 _INSERT = (
@@ -79,7 +81,8 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One completed physical call. `request` is its JSON; `run_id` and `request_id` say who paid for it."""
+    """One completed physical call. `request` is its JSON; `run_id` and `request_id` say who paid for it, `batched` at
+    which price."""
 
     key: str
     request: str
@@ -89,6 +92,7 @@ class Entry:
     stage: str
     alias: str
     created_at: datetime
+    batched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +179,13 @@ class ReplyCache:
         )
         return [CacheStats(*row) for row in rows]
 
-    def paid_under(self, prefix: str) -> Iterator[tuple[str, Usage]]:
-        """Alias and usage of every reply whose `run_id` begins so: what those runs have paid for."""
+    def paid_under(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
+        """Alias, whether in a batch job, and usage of every reply whose `run_id` begins so: what those runs have paid
+        for."""
         after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        rows = self._read_all("select alias, usage from replies where run_id >= ? and run_id < ?", (prefix, after))
-        return ((alias, Usage(*json.loads(usage))) for alias, usage in rows)
+        query = "select alias, batched, usage from replies where run_id >= ? and run_id < ?"
+        rows = self._read_all(query, (prefix, after))
+        return ((alias, bool(batched), Usage(*json.loads(usage))) for alias, batched, usage in rows)
 
     def prune(self, *, older_than: datetime | None = None, stage: str | None = None) -> int:
         """Deletes the replies that match every given condition; returns how many.
@@ -249,7 +255,9 @@ class ReplyCache:
             before = connection.total_changes
             read = 0
             for part in file.iter_batches(batch_size=batch):
-                rows = zip(*(part.column(name).to_pylist() for name in _COLUMNS), strict=True)
+                live = [0] * part.num_rows  # exports of an earlier version do not say
+                columns = (part.column(name).to_pylist() if name in part.schema.names else live for name in _COLUMNS)
+                rows = zip(*columns, strict=True)
                 connection.executemany(_INSERT, rows)
                 read += part.num_rows
             new = connection.total_changes - before
@@ -281,6 +289,7 @@ class ReplyCache:
             switch_to_wal(connection)
             connection.execute("pragma synchronous = full")
             connection.executescript(_SCHEMA)
+            _add_batched(connection)
         except (sqlite3.Error, OSError) as error:
             raise self._trouble("cannot be opened", error) from error
         return connection
@@ -348,7 +357,7 @@ class ReplyCache:
 def _check_export(path: Path | str, schema: Any) -> None:
     """SourceError unless the file was written by `export` under the same version of the key."""
     version = (schema.metadata or {}).get(_FORMAT.encode())
-    missing = [name for name in _COLUMNS if name not in schema.names]
+    missing = [name for name in _COLUMNS if name not in (*schema.names, "batched")]
     if version is None or missing:
         lacks = f" (it lacks {', '.join(missing)})" if missing else ""
         raise SourceError(f"expected {path} to be a file of `colloquy cache export`, and it is none{lacks}")
@@ -357,6 +366,17 @@ def _check_export(path: Path | str, schema: Any) -> None:
             f"{path} holds replies under key version {version.decode()}, where {KEY_VERSION} was expected: export them "
             "again with the version of Colloquy that runs here"
         )
+
+
+def _add_batched(connection: sqlite3.Connection) -> None:
+    """The column that caches of an earlier version lack; another process may add it at the same time."""
+    if any(row[1] == "batched" for row in connection.execute("pragma table_info(replies)")):
+        return
+    try:
+        connection.execute("alter table replies add column batched integer not null default 0")
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):
+            raise
 
 
 def switch_to_wal(connection: sqlite3.Connection) -> None:
@@ -419,6 +439,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.stage,
         entry.alias,
         _text_of(entry.created_at),
+        int(entry.batched),
     )
 
 
@@ -434,4 +455,5 @@ def _text_of(moment: datetime) -> str:
 
 
 def _arrow_type(pa: Any, name: str) -> Any:
-    return {"seed_sent": pa.int64(), "latency_seconds": pa.float64()}.get(name, pa.string())
+    numbers = {"seed_sent": pa.int64(), "latency_seconds": pa.float64(), "batched": pa.int64()}
+    return numbers.get(name, pa.string())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -64,10 +65,16 @@ class Chain:
 class _Flight:
     """A physical call under way, how far it has got, and how many requests wait for it."""
 
+    key: str
     task: asyncio.Task[Link]
     dispatch: Dispatch
     waiting: int = 0
 
+
+INTERRUPTED_SECONDS = 30.0
+"""How long an interrupted run waits for answers that are paid for."""
+
+log = logging.getLogger(__name__)
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
 
@@ -154,20 +161,28 @@ class Engine:
         return outcome
 
     def stop(self) -> None:
-        """The run ends with an error: calls that a provider has got may still bring their replies, no others.
-
-        `close` waits for them, so that what is paid for is in the cache when the run goes on.
-        """
+        """The run ends with an error: nothing is tried again, and `close` waits until answers under way have come."""
         self._stopped = True
         if self._sender is not None:
             self._sender.stop()
 
     async def close(self) -> None:
-        """Closes the providers' clients. The cache belongs to the caller."""
-        if self._stopped:
-            await self.settled()
-        if self._sender is not None:
-            await self._sender.close()
+        """Closes the providers' clients. The cache belongs to the caller.
+
+        What a provider has got is paid for, so its answers are waited for and kept for when the run goes on: all of
+        them after `stop`, for some seconds when the run was interrupted.
+        """
+        try:
+            if self._flights and not self._batched:
+                log.info("waiting for %d answers under way, which are paid for", len(self._flights))
+                await asyncio.wait_for(self.settled(), None if self._stopped else INTERRUPTED_SECONDS)
+        except TimeoutError:
+            log.warning("%d answers under way were given up; they may be paid for again", len(self._flights))
+        finally:
+            for flight in list(self._flights.values()):
+                flight.task.cancel()
+            if self._sender is not None:
+                await self._sender.close()
 
     async def settled(self) -> None:
         """Waits until every call under way has ended and what it got is on disk; failures are its callers'.
@@ -214,26 +229,30 @@ class Engine:
         if flight is None:
             dispatch = Dispatch()
             task = asyncio.create_task(self._buy(key, chain, chain.call, request, dispatch))
-            flight = self._flights[key] = _Flight(task, dispatch)
-            task.add_done_callback(lambda _: self._landed(key))
+            flight = self._flights[key] = _Flight(key, task, dispatch)
+            task.add_done_callback(lambda _: self._landed(flight))
             return await self._join(flight)
         link = await self._join(flight)
         return replace(link, paid=False)
 
-    def _landed(self, key: str) -> None:
-        flight = self._flights.pop(key)
+    def _landed(self, flight: _Flight) -> None:
+        if self._flights.get(flight.key) is flight:
+            del self._flights[flight.key]
         if not flight.waiting and not flight.task.cancelled():
             flight.task.exception()  # nobody is left to hear of it
 
     async def _join(self, flight: _Flight) -> Link:
-        """Waits for a flight; when its last waiter is cancelled, the call is cancelled with it (but see `stop`)."""
+        """Waits for a flight. When its last waiter is cancelled, a call that no provider has got is cancelled with it;
+        the reply to any other is still written down, but it is not tried again."""
         flight.waiting += 1
+        flight.dispatch.wanted = True
         try:
             return await asyncio.shield(flight.task)
         except asyncio.CancelledError:
-            may_still_answer = self._stopped and flight.dispatch.sent and not self._batched
-            if flight.waiting == 1 and not may_still_answer:
+            flight.dispatch.wanted = flight.waiting > 1
+            if not flight.dispatch.wanted and (self._batched or not flight.dispatch.sent):
                 flight.task.cancel()
+                self._flights.pop(flight.key, None)  # who asks now asks anew, rather than to be cancelled with it
             raise
         finally:
             flight.waiting -= 1
@@ -252,6 +271,7 @@ class Engine:
                 stage=request.stage,
                 alias=request.alias,
                 created_at=created_at,
+                batched=self._batched,
             )
         )
         return Link(reply, True, attempts, created_at)

@@ -49,9 +49,11 @@ class Counters:
 
 @dataclass(slots=True)
 class Dispatch:
-    """How far a call has got. `sent`: a provider may be working on it, or has answered; it will be paid for."""
+    """How far a call has got. `sent`: a provider may be working on it, or has answered; it will be paid for. `wanted`:
+    somebody waits for it; else it is not tried again."""
 
     sent: bool = False
+    wanted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ class Sender:
             except ModelError as error:
                 refused = error.kind == "rate_limited" and not self._batched
                 refusals, tries = refusals + refused, tries + (not refused)
-                if error.kind == "budget" or not self._worth_another(error, tries, refusals):
+                given_up = error.kind == "budget" or self._stopped or not dispatch.wanted
+                if given_up or not self._worth_another(error, tries, refusals):
                     error.attempts = attempts - (error.kind == "budget")
                     raise
             if tries and not refused:
@@ -148,6 +151,10 @@ class Sender:
                 reply = await self._through(provider, gate, call, permit, dispatch)
             taken = self._taken(call, reply, reserved)
             return reply
+        except ModelError as error:
+            if error.kind == "timeout" and taken.calls:
+                taken = reserved  # the provider may have answered all the same, and will want to be paid
+            raise
         finally:
             if self._budget.limited:
                 self._budget.book(reserved, taken)
@@ -191,11 +198,7 @@ class Sender:
         return reply if text is reply.text else replace(reply, text=text)
 
     def _worth_another(self, error: ModelError, tries: int, refusals: int) -> bool:
-        if (
-            self._stopped
-            or error.kind not in RETRIED_KINDS
-            or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS
-        ):
+        if error.kind not in RETRIED_KINDS or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
             return False
         attempts = self._patience.attempts
         return attempts > 1 and tries < attempts and refusals < REFUSALS_PER_ATTEMPT * attempts

@@ -26,21 +26,21 @@ select
     count(*) as n,
     avg(attempts) as calls,
     avg(prompt_tokens) as prompt_tokens,
-    avg(coalesce(cached_tokens, 0)) as cached_tokens,
+    coalesce(avg(cached_tokens), 0) as cached_tokens,
     avg(completion_tokens) as completion_tokens,
 from (
     select distinct on (request_id) *
     from history.llm_calls
-    where prompt_tokens is not null and completion_tokens is not null
     order by request_id, created_at
 )
 group by stage, purpose, alias
+having count(prompt_tokens) > 0 and count(completion_tokens) > 0
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Went:
-    """How `n` earlier requests went: means of a request."""
+    """How `n` earlier requests went, failed ones included: calls of a request, tokens of one that was answered."""
 
     n: int
     calls: float
@@ -65,13 +65,14 @@ Earlier = Mapping[tuple[str, str, str], Went]
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """What planned calls probably take. `n`: the earlier requests it rests on; `dollars` None: no known price."""
+    """What planned calls probably take. `rests_on`: the earlier requests, by stage, purpose and alias; `dollars` None:
+    no known price."""
 
     calls: Span
     prompt_tokens: Span
     completion_tokens: Span
     dollars: Span | None
-    n: int
+    rests_on: frozenset[tuple[str, str, str]]
 
 
 def earlier_requests(layout: Layout) -> Earlier:
@@ -85,9 +86,9 @@ def earlier_requests(layout: Layout) -> Earlier:
 
 def likely(stage: str, planned: PlannedCalls, earlier: Earlier, spec: ModelSpec, *, batched: bool) -> Likely | None:
     """None where no model was ever asked this."""
-    went = earlier.get((stage, planned.purpose, planned.alias)) or Went.together(
-        each for key, each in earlier.items() if key[:2] == (stage, planned.purpose)
-    )
+    asked = {key for key in earlier if key[:2] == (stage, planned.purpose)}
+    own = {key for key in asked if key[2] == planned.alias}
+    went = Went.together(earlier[key] for key in own or asked)
     if went is None:
         return None
     usage = Usage(round(went.prompt_tokens), round(went.cached_tokens), round(went.completion_tokens))
@@ -97,5 +98,5 @@ def likely(stage: str, planned: PlannedCalls, earlier: Earlier, spec: ModelSpec,
         planned.requests * went.prompt_tokens,
         planned.requests * went.completion_tokens,
         None if price is None else planned.requests * price,
-        went.n,
+        frozenset(own or asked),
     )

@@ -20,6 +20,7 @@ class Progress:
     phase: str = "opening"
     rows_total: int | None = None
     rows_done: int = 0
+    rows_under_way: int = 0
     rows_failed: int = 0
     calls: int = 0
     cached: int = 0

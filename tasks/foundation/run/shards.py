@@ -12,7 +12,7 @@ from tasks.foundation.errors import BudgetReached, ModelError, TooManyFailures
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.run.asking import ItemAsker
 from tasks.foundation.run.progress import Progress
-from tasks.foundation.stage import Stage, StageContext
+from tasks.foundation.stage import Rows, Stage, StageContext
 from tasks.foundation.tables import Row
 from tasks.foundation.tables.operations import Reject
 
@@ -75,11 +75,7 @@ class Worker:
 
         async def one_after_another() -> None:
             for key in waiting:
-                try:
-                    ended[key] = await self._item(key, briefs[key], ended.get(key))
-                except Exception:
-                    self.engine.stop()
-                    raise
+                ended[key] = await self._item(key, briefs[key], ended.get(key))
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -92,11 +88,11 @@ class Worker:
             raise BudgetReached(f"stage {self.stage.name} stopped: {self.engine.budget.reached}")
 
     async def _item(self, key: str, brief: Any, earlier: Ended | None) -> Ended:
-        assert self.stage.work is not None
         before = earlier.asker if earlier else None
         asker = ItemAsker(self.engine, self.stage.name, key, self.seed, self.revision, before)
+        self.progress.rows_under_way += 1
         try:
-            made = await self.stage.work(self.context, brief, asker)
+            made = await self._worked(brief, asker)
         except ModelError as error:
             if error.kind != "budget":
                 self.progress.last_failure = f"{error.kind}, {error}"
@@ -104,6 +100,13 @@ class Worker:
             return Ended({}, asker, error)
         self._count(True)
         return Ended(made, asker, None)
+
+    async def _worked(self, brief: Any, asker: ItemAsker) -> Rows:
+        assert self.stage.work is not None
+        try:
+            return await self.stage.work(self.context, brief, asker)
+        finally:
+            self.progress.rows_under_way -= 1
 
     def _gathered(self, keys: Sequence[str], ended: dict[str, Ended]) -> Worked:
         """The rows in the order of the keys; each end is let go as soon as it is written down."""
@@ -129,8 +132,10 @@ class Worker:
         progress.rows_failed += not produced
         progress.changed()
         if not produced and progress.rows_done >= ENOUGH_TO_JUDGE:
+            # Failures are often quicker than answers: those under way may all still be answered.
+            begun = progress.rows_done + progress.rows_under_way
             check_failure_rate(
-                self.stage.name, progress.rows_failed, progress.rows_done, self.max_failure_rate, progress.last_failure
+                self.stage.name, progress.rows_failed, begun, self.max_failure_rate, progress.last_failure
             )
 
 

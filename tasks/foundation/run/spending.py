@@ -32,21 +32,19 @@ def check_budget(stage: str, settings: Settings, specs: Iterable[ModelSpec], *, 
         )
 
 
-def budget_of(
-    stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache, *, batched: bool
-) -> Budget:
+def budget_of(stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache) -> Budget:
     """The run's budget and the stage's."""
-    return Budget(limits_of(stage, build, settings, models, cache, batched=batched))
+    return Budget(limits_of(stage, build, settings, models, cache))
 
 
 def limits_of(
-    stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache, *, batched: bool
+    stage: str, build: str, settings: Settings, models: Mapping[str, ModelSpec], cache: ReplyCache
 ) -> list[Allowed]:
     """The limits of the run and of the stage, with what the build (the stage of the build) has spent so far."""
     prefixes = {"run.budget": [f"{build}/"], f"{stage}.budget": [f"{build}/{stage}/", f"{build}/{stage}@"]}
     limits = [Allowed(name, Spent(), **section.model_dump()) for name, section in _sections(stage, settings)]
     return [
-        replace(limit, before=_spent(prefixes[limit.name], models, cache, batched)) if limit.sets_something else limit
+        replace(limit, before=_spent(prefixes[limit.name], models, cache)) if limit.sets_something else limit
         for limit in limits
     ]
 
@@ -55,16 +53,17 @@ def _sections(stage: str, settings: Settings) -> Sequence[tuple[str, BudgetSecti
     return (("run.budget", settings.run.budget), (f"{stage}.budget", getattr(settings, stage).budget))
 
 
-def _spent(prefixes: Sequence[str], models: Mapping[str, ModelSpec], cache: ReplyCache, batched: bool) -> Spent:
-    """A model that is no longer known costs nothing that could be counted; its calls and tokens are."""
-    pricings: dict[str, Pricing] = {}
+def _spent(prefixes: Sequence[str], models: Mapping[str, ModelSpec], cache: ReplyCache) -> Spent:
+    """Each reply at the price of the way it came. A model that is no longer known costs nothing that could be counted;
+    its calls and tokens are."""
+    pricings: dict[tuple[str, bool], Pricing] = {}
     total = Spent()
     for prefix in prefixes:
-        for alias, usage in cache.paid_under(prefix):
-            if alias not in pricings:
+        for alias, batched, usage in cache.paid_under(prefix):
+            if (alias, batched) not in pricings:
                 known = alias in models
-                pricings[alias] = pricing_of(models[alias], batched=batched) if known else _unknown
-            total = total + spent_of(usage, pricings[alias](usage))
+                pricings[alias, batched] = pricing_of(models[alias], batched=batched) if known else _unknown
+            total = total + spent_of(usage, pricings[alias, batched](usage))
     return total
 
 

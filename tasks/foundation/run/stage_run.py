@@ -147,7 +147,18 @@ class StageRun:
         self._say("working")
 
     async def work(self, shard: int) -> dict[str, int]:
-        """Make what is missing of a shard; returns its counts of rows, produced and failed."""
+        """Make what is missing of a shard; returns its counts of rows, produced and failed.
+
+        When it fails, the other shards are to end too, and `close` waits for the answers that are under way.
+        """
+        try:
+            return await self._work(shard)
+        except Exception:
+            if self._engine is not None:
+                self._engine.stop()
+            raise
+
+    async def _work(self, shard: int) -> dict[str, int]:
         keys, label = self._planned.shards[shard], label_of(shard)
         base = self._files.shard(label)
         again = passing_failures(base) if base else set(keys)
@@ -279,14 +290,7 @@ class StageRun:
                     settings.llm.retry_attempts, settings.llm.retry_base_seconds, settings.llm.outage_seconds
                 ),
                 replay_only=settings.llm.replay_only,
-                budget=budget_of(
-                    self.stage.name,
-                    self.build,
-                    settings,
-                    self.workspace.models,
-                    self.workspace.cache,
-                    batched=self._batched,
-                ),
+                budget=budget_of(self.stage.name, self.build, settings, self.workspace.models, self.workspace.cache),
                 batched=self._batched,
                 providers=dict.fromkeys(("openai", "google"), self._transport) if self._transport else None,
                 fresh_salt=seed_of(self.build) if settings.run.fresh else None,

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, run_name
-from tasks.foundation.store.parts import Part, sum_hashes
+from tasks.foundation.store.parts import Part, is_whole, sum_hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def _parts_from_json(plain: Mapping[str, Any]) -> dict[str, tuple[Part, ...]]:
 
 
 def missing_parts(layout: Layout, commit: Commit) -> dict[str, int]:
-    """How many files of each table that a commit lists are not there; empty when all are."""
+    """How many files of each table that a commit lists are not there, or no Parquet files; empty when all are."""
     listed = {**commit.tables, **commit.drafts}
-    gone = {table: sum(not (layout.root / part.path).exists() for part in parts) for table, parts in listed.items()}
+    gone = {table: sum(not is_whole(layout.root / part.path) for part in parts) for table, parts in listed.items()}
     return {table: count for table, count in gone.items() if count}
 
 
@@ -146,12 +146,16 @@ def behind(commits: Mapping[str, Commit]) -> dict[str, list[str]]:
     return {run: tables for run, tables in late.items() if tables}
 
 
-def profile_of(commits: Mapping[str, Commit]) -> str | None:
-    """The profile that the newest commit of a build was made with; None where none says."""
-    for commit in sorted(commits.values(), key=lambda commit: commit.ended_at, reverse=True):
-        if profile := commit.record.get("profile"):
-            return str(profile)
-    return None
+def profile_of(commits: Mapping[str, Commit], guests: Collection[str]) -> str | None:
+    """The profile a build was made with; None where no commit says.
+
+    That of the newest commit of a stage that no evaluation of a further target runs (`guests` name those that do);
+    without any, that of the oldest commit: the first target's.
+    """
+    telling = sorted((commit for commit in commits.values() if "profile" in commit.record), key=lambda c: c.ended_at)
+    own = [commit for commit in telling if commit.stage not in guests]
+    chosen = own[-1:] or telling[:1]
+    return str(chosen[0].record["profile"]) if chosen else None
 
 
 def builds(layout: Layout) -> list[str]:

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import Table
 
 _MODULUS = 2**256
+_MAGIC = b"PAR1"
 _BATCH = 4096
 """Rows of a part held at once where it is read or written in batches; a row group has about as many."""
 
@@ -162,6 +164,16 @@ def part_facts(path: Path) -> dict[str, str]:
     """The facts a part was written with."""
     metadata = _open(path).schema_arrow.metadata or {}
     return {name.decode(): value.decode() for name, value in metadata.items() if name != b"ARROW:schema"}
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a part is there and ends as a Parquet file does; its content is not looked at."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(_MAGIC), os.SEEK_END)
+            return file.read() == _MAGIC
+    except OSError:
+        return False
 
 
 def rows_in(path: Path) -> int | None:

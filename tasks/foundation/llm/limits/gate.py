@@ -77,6 +77,7 @@ class Gate:
         outage_seconds: float = 120.0,
         minute: float = 60.0,
         lender: Lender | None = None,
+        shared_as: str | None = None,
     ) -> None:
         self.name = name
         self.in_flight = InFlight(max_in_flight, minute)
@@ -87,7 +88,7 @@ class Gate:
         self._tokens = Pace(tokens_per_minute, minute) if tokens_per_minute else None
         self._minute = minute
         self._loans = {
-            unit: Loan(lender, f"{name}/{unit}", per_minute, self._grant)
+            unit: Loan(lender, f"{shared_as or name}/{unit}", per_minute, self._grant)
             for unit, per_minute in (("requests", requests_per_minute), ("tokens", tokens_per_minute))
             if lender is not None and per_minute
         }

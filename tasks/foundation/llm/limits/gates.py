@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from weakref import WeakKeyDictionary
 
+from tasks.foundation.ids import digest
 from tasks.foundation.llm.limits.gate import Gate
 from tasks.foundation.llm.limits.lender import Lender
 from tasks.foundation.llm.request import ModelSpec
@@ -35,6 +36,7 @@ class Gates:
                 tokens_per_minute=spec.tokens_per_minute,
                 minute=self._minute,
                 lender=self._lender,
+                shared_as=f"{spec.name}-{digest(key)[:6]}",
             )
         gate.set_cap(spec.max_in_flight)
         gate.base_pause_seconds, gate.outage_seconds = base_pause_seconds, outage_seconds

@@ -32,6 +32,11 @@ def items_of(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
+def text_of(value: Any) -> str | None:
+    """A text; None for anything else."""
+    return value if isinstance(value, str) else None
+
+
 def count_of(fields: Any, name: str) -> int | None:
     """A number of tokens as reported; None where it is not, or is no whole number."""
     value = fields_of(fields).get(name)

@@ -23,7 +23,7 @@ from google.genai import errors, types
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
-from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
 
 API_VERSION = "v1beta"
@@ -125,7 +125,7 @@ class GoogleProvider:
             text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
             usage=usage_of(body.get("usageMetadata")),
             finish_reason=finish_of(candidates[0].get("finishReason")),
-            model_reported=body.get("modelVersion"),
+            model_reported=text_of(body.get("modelVersion")),
         )
 
     def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable | None:

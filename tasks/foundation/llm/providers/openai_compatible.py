@@ -22,7 +22,7 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.pricing import OPENAI_URL
-from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of
 from tasks.foundation.llm.quota import quota_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply, Usage
 
@@ -122,7 +122,7 @@ class OpenAIProvider:
             text=refusal or _text_of(message.get("content")),
             usage=usage_of(body.get("usage")),
             finish_reason="refusal" if refusal else _FINISH.get(ended, "stop"),
-            model_reported=body.get("model"),
+            model_reported=text_of(body.get("model")),
         )
 
     def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable | None:
