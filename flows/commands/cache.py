@@ -62,10 +62,11 @@ def export(
 ) -> None:
     """Write the replies to one Parquet file, so that a build can be replayed elsewhere without a provider."""
     from tasks.foundation.errors import StoreError
+    from tasks.foundation.llm.cache_files import export_replies
 
     with _cache() as cache:
         try:
-            written = cache.export(path, runs=f"{build}/" if build else "")
+            written = export_replies(cache, path, runs=f"{build}/" if build else "")
             typer.echo(f"{written:,} replies written to {path}")
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error}") from None
@@ -74,8 +75,10 @@ def export(
 @app.command(name="import")
 def import_(path: Annotated[Path, typer.Argument(help="A file of `colloquy cache export`.")]) -> None:
     """Take in the replies of an exported file. `--set llm.replay_only=true` then runs without any provider."""
+    from tasks.foundation.llm.cache_files import import_replies
+
     with _cache() as cache:
-        new, known = cache.import_from(path)
+        new, known = import_replies(cache, path)
         typer.echo(f"{new:,} replies taken in, {known:,} were known")
 
 

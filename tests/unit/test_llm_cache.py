@@ -17,6 +17,7 @@ import pytest
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
 from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.request import RawReply, Usage
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -190,7 +191,7 @@ async def test_prune_deletes_only_what_meets_every_condition(cache: ReplyCache) 
 
 async def test_export_writes_every_reply_once(cache: ReplyCache, tmp_path: Path) -> None:
     await asyncio.gather(*(cache.put(entry(f"k{index:03}")) for index in range(25)))
-    assert cache.export(tmp_path / "replies.parquet", batch=10) == 25
+    assert export_replies(cache, tmp_path / "replies.parquet", batch=10) == 25
     table = pq.read_table(tmp_path / "replies.parquet")
     assert table.column("key").to_pylist() == [f"k{index:03}" for index in range(25)]
     assert table.column("reply")[0].as_py() == "hello"
@@ -198,11 +199,11 @@ async def test_export_writes_every_reply_once(cache: ReplyCache, tmp_path: Path)
 
 async def test_an_export_is_taken_in_elsewhere_and_known_replies_stay(cache: ReplyCache, tmp_path: Path) -> None:
     await asyncio.gather(*(cache.put(entry(f"k{index}", f"text {index}")) for index in range(25)))
-    cache.export(tmp_path / "replies.parquet", batch=10)
+    export_replies(cache, tmp_path / "replies.parquet", batch=10)
     other = ReplyCache(tmp_path / "other.sqlite")
     await other.put(entry("k3", "its own"))
-    assert other.import_from(tmp_path / "replies.parquet", batch=7) == (24, 1)
-    assert other.import_from(tmp_path / "replies.parquet") == (0, 25)
+    assert import_replies(other, tmp_path / "replies.parquet", batch=7) == (24, 1)
+    assert import_replies(other, tmp_path / "replies.parquet") == (0, 25)
     kept, found = other.get("k3"), other.get("k7")
     assert kept is not None and kept.reply.text == "its own"
     assert found == cache.get("k7")
@@ -212,7 +213,11 @@ async def test_an_export_is_taken_in_elsewhere_and_known_replies_stay(cache: Rep
 async def test_an_export_may_hold_the_replies_of_one_build_only(cache: ReplyCache, tmp_path: Path) -> None:
     for number, run in enumerate(("first/voting/f/r0", "first/judging@m/f/r0", "first-2/voting/f/r0")):
         await cache.put(dataclasses.replace(entry(f"k{number}"), run_id=run))
-    assert cache.export(tmp_path / "replies.parquet", runs="first/") == 2
+    assert export_replies(cache, tmp_path / "replies.parquet", runs="first/") == 2
+
+
+def _without_data(whole: bytes) -> bytes:
+    return whole[:4] + bytes(200) + whole[204:]
 
 
 def _of_another_version(path: Path) -> None:
@@ -225,6 +230,7 @@ def _of_another_version(path: Path) -> None:
     [
         (lambda path: path.write_bytes(b"PAR1 and nothing else"), "cannot be read as a Parquet file"),
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "cannot be read as a Parquet file"),
+        (lambda path: path.write_bytes(_without_data(path.read_bytes())), "cannot be read to its end"),
         (lambda path: path.unlink(), "cannot be read as a Parquet file"),
         (lambda path: pq.write_table(pq.read_table(path).drop_columns(["usage"]), path), "lacks usage"),
         (lambda path: pq.write_table(pq.read_table(path).replace_schema_metadata(None), path), "it is none"),
@@ -236,11 +242,11 @@ async def test_a_file_that_is_no_export_is_refused_whole(
 ) -> None:
     await cache.put(entry("k"))
     path = tmp_path / "replies.parquet"
-    cache.export(path)
+    export_replies(cache, path)
     spoil(path)
     other = ReplyCache(tmp_path / "other.sqlite")
     with pytest.raises(SourceError, match=sentence):
-        other.import_from(path)
+        import_replies(other, path)
     assert other.stats() == []
     other.close()
 
@@ -249,9 +255,9 @@ async def test_an_export_that_fails_leaves_no_file(
     cache: ReplyCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cache.put(entry("k"))
-    monkeypatch.setattr(cache, "_batches", lambda *_: iter([[("k",)]]))
+    monkeypatch.setattr(cache, "rows", lambda *_: iter([[("k",)]]))
     with pytest.raises(ValueError):
-        cache.export(tmp_path / "replies.parquet")
+        export_replies(cache, tmp_path / "replies.parquet")
     assert not list(tmp_path.glob("replies*"))
 
 

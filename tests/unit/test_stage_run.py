@@ -13,6 +13,7 @@ import pytest
 
 from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, ModelError, StoreError, TooManyFailures
 from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import StageRun, Workspace, files
@@ -279,9 +280,9 @@ async def test_a_build_is_replayed_elsewhere_without_a_provider(
 ) -> None:
     first = await run(workspace_of())
     with ReplyCache(tmp_path / "artifacts" / "cache" / "replies.sqlite") as cache:
-        cache.export(tmp_path / "b1.parquet", runs="b1/")
+        export_replies(cache, tmp_path / "b1.parquet", runs="b1/")
     with ReplyCache(tmp_path / "elsewhere" / "cache" / "replies.sqlite") as cache:
-        cache.import_from(tmp_path / "b1.parquet")
+        import_replies(cache, tmp_path / "b1.parquet")
     model.asked = []
     settings = (*QUIET, "llm.replay_only=true")
     again = await run(Workspace.open("test", settings, Layout(tmp_path / "elsewhere")))

@@ -14,22 +14,20 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.foundation.errors import SourceError, StoreError
-from tasks.foundation.llm.request import KEY_VERSION, RawReply, Usage
+from tasks.foundation.errors import StoreError
+from tasks.foundation.llm.request import RawReply, Usage
 
 BATCH_REPLIES = 64
 BATCH_SECONDS = 0.01
 QUIET_SECONDS = 0.003
 """A batch is also closed when nothing has arrived for this long: a lone request need not wait."""
 BUSY_SECONDS = 60.0
-_FORMAT = "colloquy_reply_key_version"
-"""Metadata of an exported file: the version of the key that its rows are found under."""
 
 _SCHEMA = """
 create table if not exists replies (
@@ -51,7 +49,7 @@ create table if not exists replies (
 create index if not exists replies_by_stage on replies (stage, created_at);
 """
 
-_COLUMNS = (
+COLUMNS = (
     "key",
     "request",
     "reply",
@@ -69,8 +67,7 @@ _COLUMNS = (
 )
 
 _INSERT = (
-    f"insert into replies ({', '.join(_COLUMNS)}) values ({', '.join('?' * len(_COLUMNS))})"
-    " on conflict (key) do nothing"
+    f"insert into replies ({', '.join(COLUMNS)}) values ({', '.join('?' * len(COLUMNS))}) on conflict (key) do nothing"
 )
 
 _SELECT = (
@@ -212,61 +209,34 @@ class ReplyCache:
         finally:
             connection.close()
 
-    def export(self, path: Path | str, *, runs: str = "", batch: int = 2000) -> int:
-        """Writes replies to one Parquet file, ordered by key; returns the number of rows.
+    def rows(self, runs: str = "", batch: int = 2000) -> Iterator[list[tuple[Any, ...]]]:
+        """Whole rows, in the order of COLUMNS and by key, in batches; only of runs whose id begins with `runs`."""
+        after = ""
+        select = (
+            f"select {', '.join(COLUMNS)} from replies where key > ? and substr(run_id, 1, ?) = ? order by key limit ?"
+        )
+        while found := self._read_all(select, (after, len(runs), runs, batch)):
+            after = found[-1][0]
+            yield found
 
-        `runs`: only those paid for by runs whose id begins so (`"first/"`: by build `first`); empty: all. The file
-        appears whole or not at all.
+    def take_in(self, batches: Iterable[Iterable[tuple[Any, ...]]]) -> int:
+        """Adds rows in the order of COLUMNS whose keys are new: all of them or, after an error, none. Returns how many.
+
+        An error of the batches is raised as it is.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema([(name, _arrow_type(pa, name)) for name in _COLUMNS], {_FORMAT: str(KEY_VERSION)})
-        unfinished = Path(f"{path}.unfinished")
-        written = 0
-        try:
-            with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-                for rows in self._batches(batch, runs):
-                    columns = [list(column) for column in zip(*rows, strict=True)]
-                    writer.write_table(pa.table(dict(zip(_COLUMNS, columns, strict=True)), schema=schema))
-                    written += len(rows)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return written
-
-    def import_from(self, path: Path | str, *, batch: int = 2000) -> tuple[int, int]:
-        """Takes in the replies of an exported file; returns how many were new and how many were known already.
-
-        All of them or, when something is wrong with the file, none. Raises SourceError for a file that is no
-        export of this version.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            file = pq.ParquetFile(path)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise SourceError(f"{path} cannot be read as a Parquet file of replies: {error}") from None
-        _check_export(path, file.schema_arrow)
         connection = self._connect()
         try:
             connection.execute("begin immediate")
             before = connection.total_changes
-            read = 0
-            for part in file.iter_batches(batch_size=batch):
-                live = [0] * part.num_rows  # exports of an earlier version do not say
-                columns = (part.column(name).to_pylist() if name in part.schema.names else live for name in _COLUMNS)
-                rows = zip(*columns, strict=True)
+            for rows in batches:
                 connection.executemany(_INSERT, rows)
-                read += part.num_rows
             new = connection.total_changes - before
             connection.execute("commit")
-        except (sqlite3.Error, OSError, pa.ArrowInvalid) as error:
-            raise self._trouble(f"cannot take in {path}", error) from error
+        except sqlite3.Error as error:
+            raise self._trouble("cannot be written", error) from error
         finally:
             connection.close()
-        return new, read - new
+        return new
 
     def close(self) -> None:
         """Writes what is waiting and closes the file; a second close does nothing."""
@@ -338,33 +308,10 @@ class ReplyCache:
         except sqlite3.Error as error:
             raise self._trouble("cannot be read", error) from error
 
-    def _batches(self, size: int, runs: str) -> Iterator[list[tuple[Any, ...]]]:
-        after = ""
-        select = (
-            f"select {', '.join(_COLUMNS)} from replies where key > ? and substr(run_id, 1, ?) = ? order by key limit ?"
-        )
-        while rows := self._read_all(select, (after, len(runs), runs, size)):
-            after = rows[-1][0]
-            yield rows
-
     def _trouble(self, what: str, error: Exception) -> StoreError:
         return StoreError(
             f"The reply cache {self.path} {what}: {error}. Check the disk's free space and permissions;"
             " what was committed before is safe."
-        )
-
-
-def _check_export(path: Path | str, schema: Any) -> None:
-    """SourceError unless the file was written by `export` under the same version of the key."""
-    version = (schema.metadata or {}).get(_FORMAT.encode())
-    missing = [name for name in _COLUMNS if name not in (*schema.names, "batched")]
-    if version is None or missing:
-        lacks = f" (it lacks {', '.join(missing)})" if missing else ""
-        raise SourceError(f"expected {path} to be a file of `colloquy cache export`, and it is none{lacks}")
-    if version.decode() != str(KEY_VERSION):
-        raise SourceError(
-            f"{path} holds replies under key version {version.decode()}, where {KEY_VERSION} was expected: export them "
-            "again with the version of Colloquy that runs here"
         )
 
 
@@ -452,8 +399,3 @@ def _cached(row: tuple[Any, ...]) -> CachedReply:
 def _text_of(moment: datetime) -> str:
     """UTC in one fixed width, so that text order is time order."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _arrow_type(pa: Any, name: str) -> Any:
-    numbers = {"seed_sent": pa.int64(), "latency_seconds": pa.float64(), "batched": pa.int64()}
-    return numbers.get(name, pa.string())
