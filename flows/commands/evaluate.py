@@ -10,7 +10,6 @@ import typer
 
 from flows.commands.run import Profile, Set, chosen_profile
 from flows.commands.run_flow import PARTIAL, run_flow
-from flows.commands.screen import screen
 
 if TYPE_CHECKING:
     from flows.results import StageResult
@@ -36,6 +35,7 @@ def evaluate(
     and everything else are those of the build's own profile, unless --profile names another.
     """
     from flows.chain import EVALUATION
+    from flows.commands.screen import screen
     from tasks.foundation.store.commits import commits_of, profile_of
     from tasks.foundation.store.layout import Layout
 

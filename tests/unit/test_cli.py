@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -130,6 +131,13 @@ def test_every_command_that_the_documentation_names_exists() -> None:
     for file in (ROOT / "README.md", ROOT / "Makefile", *(ROOT / "docs").glob("*.md")):
         named = re.findall(r"(?:\$ |`|/)colloquy ([a-z]+)", file.read_text(encoding="utf-8"))
         assert set(named) <= known, f"{file.name} names {set(named) - known}"
+
+
+def test_a_command_imports_what_it_needs_once_it_runs() -> None:
+    heavy = ("prefect", "polars", "pyarrow", "duckdb", "numpy", "openai", "torch")
+    code = f"import sys, flows.cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_status_of_an_empty_store_says_how_to_begin(colloquy: Run) -> None:
