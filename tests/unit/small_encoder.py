@@ -1,16 +1,18 @@
-"""A sentence encoder of a few thousand random weights, in a folder as sentence-transformers writes it.
+"""Sentence encoders of a few thousand random weights, in folders as sentence-transformers writes them.
 
-It is a real one (tokenizer, BERT, pooling, normalising) of which the vectors mean nothing.
+They are real ones (tokenizer, network, pooling, normalising) of which the vectors mean nothing: one of MiniLM's kind,
+and one of the multilingual kind, which has another tokenizer, other special pieces and numbers places otherwise.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaModel
 
 WORDS = ["the", "a", "person", "likes", "long", "walks", "tea", "river", "works", "as", "nurse", "old", "town", "every"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,!?他在医院工作多年喜欢喝茶散步河边يعملفيمستشفىصغ"
@@ -40,9 +42,47 @@ def write_encoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path
     )
     folder.mkdir(parents=True)
     BertModel(shape).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    _write(folder / "tokenizer_config.json", {"tokenizer_class": "BertTokenizerFast", "model_max_length": PIECES})
+    _write_around(folder, tokenizer, "BertTokenizerFast", pooling)
+    return folder
+
+
+def write_multilingual(folder: Path, texts: Sequence[str], *, seed: int = 0) -> Path:
+    """The folder of an XLM-RoBERTa whose pieces are learned from `texts`, in any languages."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tokenizer.decoder = decoders.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(
+        vocab_size=300, special_tokens=[*special, "<mask>"], unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    torch.manual_seed(seed)
+    shape = XLMRobertaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=DIMENSIONS,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64 + 2,
+        initializer_range=0.3,
+        bos_token_id=0,
+        pad_token_id=1,
+        eos_token_id=2,
+    )
+    folder.mkdir(parents=True)
+    XLMRobertaModel(shape).save_pretrained(folder)
+    _write_around(folder, tokenizer, "XLMRobertaTokenizerFast", "mean")
+    return folder
+
+
+def _write_around(folder: Path, tokenizer: Tokenizer, kind: str, pooling: str) -> None:
+    """What stands beside the network: the tokenizer, and the modules after it."""
+    tokenizer.save(str(folder / "tokenizer.json"))
+    _write(folder / "tokenizer_config.json", {"tokenizer_class": kind, "model_max_length": PIECES})
     _write(folder / "sentence_bert_config.json", {"max_seq_length": PIECES, "do_lower_case": False})
     _write(folder / "modules.json", [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")])
     modes = {f"pooling_mode_{mode}": mode == f"{pooling}_tokens" for mode in ("mean_tokens", "max_tokens")}
@@ -51,7 +91,6 @@ def write_encoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path
         folder / "1_Pooling" / "config.json",
         {"word_embedding_dimension": DIMENSIONS, **modes, "pooling_mode_cls_token": pooling == "cls"},
     )
-    return folder
 
 
 def _module(number: int, path: str, kind: str) -> dict[str, object]:

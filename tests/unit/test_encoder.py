@@ -25,7 +25,7 @@ from tasks.foundation.encoding.network import batches
 from tasks.foundation.encoding.windows import windows
 from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.weights import missing
-from tests.unit.small_encoder import DIMENSIONS, PIECES, write_encoder
+from tests.unit.small_encoder import DIMENSIONS, PIECES, write_encoder, write_multilingual
 
 NAME = "all-minilm-l6-v2"
 ENGLISH = "the person likes long walks as a nurse works every day of the week in an old town by the river"
@@ -72,6 +72,23 @@ def test_vectors_are_those_of_sentence_transformers_whatever_the_pooling(tmp_pat
     ours = Encoder("small", folder=folder).encode(MIXED)
     assert np.abs(ours @ ours.T - theirs @ theirs.T).max() < 1e-6
     assert np.ptp(ours @ ours.T) > 0.1, "vectors that are all alike would prove nothing"
+
+
+def test_an_encoder_of_the_multilingual_kind_gives_the_vectors_of_sentence_transformers(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = write_multilingual(tmp_path / "weights", [ENGLISH, CHINESE, ARABIC])
+    model = SentenceTransformer(str(folder), device="cpu")
+    encoder = Encoder("small", folder=folder)
+    texts = [*MIXED, "unknown ☃ piece", "tabs\t and  spaces ", ""]
+    theirs, ours = model.encode(texts, batch_size=4, normalize_embeddings=True), encoder.encode(texts)
+    assert np.abs(ours @ ours.T - theirs @ theirs.T).max() < 1e-6
+    assert np.ptp(ours @ ours.T) > 0.1, "vectors that are all alike would prove nothing"
+    alone = np.array([encoder.encode_alone(text) for text in texts])
+    assert np.abs(alone - theirs).max() < 1e-5
+    assert encoder.count_pieces(texts) == [
+        len(model.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts
+    ]
 
 
 @given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 600))
