@@ -1,4 +1,4 @@
--- how are the labels of EYT-Bench spread? one row per pool, kind of label and value: gold and predicted
+-- how are the labels of EYT-Bench spread? one row per pool, kind of label and value: gold, and predicted where asked
 with
 
 conversations as (
@@ -35,6 +35,7 @@ labels as (
         predicted_explicit as found,
         false as is_gold,
     from turns
+    where perception_fault is null
     union all
     select
         pool,
@@ -49,6 +50,7 @@ labels as (
         predicted_latent as found,
         false as is_gold,
     from turns
+    where perception_fault is null
     union all
     select
         pool,
@@ -63,6 +65,7 @@ labels as (
         predicted_emotion as found,
         false as is_gold,
     from turns
+    where perception_fault is null
 
 ),
 

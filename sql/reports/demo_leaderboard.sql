@@ -43,12 +43,20 @@ comparisons as (
 
 best as (
 
-    select
+    select distinct
         language,
         metric,
-        any_value(best order by best) as target,
+        best as target,
     from comparisons
-    group by language, metric
+
+),
+
+compared as (
+
+    select distinct
+        language,
+        metric,
+    from comparisons
 
 ),
 
@@ -66,17 +74,26 @@ leaderboard as (
         metrics.n_unscored,
         metrics.n_fault,
         metrics.unit,
-        best.target = metrics.target as is_best,
+        case when compared.metric is not null then best.target is not null end as is_best,
         comparisons.difference as best_minus_this,
         comparisons.ci_low as difference_low,
         comparisons.ci_high as difference_high,
         comparisons.p_holm,
-        comparisons.ci_low <= 0 and comparisons.ci_high >= 0 as may_equal_best,
+        comparisons.difference = 0 or (comparisons.ci_low <= 0 and comparisons.ci_high >= 0) as may_equal_best,
+        compared.metric is not null
+        and best.target is null
+        and metrics.value is not null
+        and comparisons.p_holm is null as is_not_compared,
     from metrics
     left join best
         on
             metrics.language = best.language
             and metrics.metric = best.metric
+            and metrics.target = best.target
+    left join compared
+        on
+            metrics.language = compared.language
+            and metrics.metric = compared.metric
     left join comparisons
         on
             metrics.language = comparisons.language

@@ -1,5 +1,75 @@
--- whose fault ended a simulation? one row per benchmark, target, pool and fault, with its share of that cell
+-- whose fault ended a simulation? one row per benchmark, target, pool and fault; infra: lost, no row is left of it
 with
+
+interactions as (
+
+    select * from interactions
+
+),
+
+conversations as (
+
+    select * from conversations
+
+),
+
+sides as (
+
+    select distinct
+        target,
+        partner,
+        sample,
+    from interactions
+
+),
+
+conditions as (
+
+    select distinct
+        target,
+        simulator,
+        persona_to_target,
+        protocol,
+        sample,
+    from conversations
+
+),
+
+lost_interactions as (
+
+    select sides.target
+    from interaction_episodes
+    cross join sides
+    left join interactions
+        on
+            interaction_episodes.episode_id = interactions.episode_id
+            and sides.target = interactions.target
+            and sides.partner = interactions.partner
+            and sides.sample = interactions.sample
+    where interactions.interaction_id is null
+
+),
+
+lost_conversations as (
+
+    select
+        chat_seeds.pool,
+        conditions.target,
+    from chat_seeds
+    cross join conditions
+    left join conversations
+        on
+            chat_seeds.chat_seed_id = conversations.chat_seed_id
+            and conditions.target = conversations.target
+            and conditions.simulator = conversations.simulator
+            and conditions.persona_to_target = conversations.persona_to_target
+            and conditions.protocol is not distinct from conversations.protocol
+            and conditions.sample = conversations.sample
+    where
+        chat_seeds.error is null
+        and conversations.conversation_id is null
+
+),
 
 simulations as (
 
@@ -11,11 +81,25 @@ simulations as (
     from interactions
     union all
     select
+        'demo' as benchmark,
+        'all' as pool,
+        target,
+        'infra' as fault,
+    from lost_interactions
+    union all
+    select
         'eyt' as benchmark,
         pool,
         target,
         fault,
     from conversations
+    union all
+    select
+        'eyt' as benchmark,
+        pool,
+        target,
+        'infra' as fault,
+    from lost_conversations
 
 ),
 

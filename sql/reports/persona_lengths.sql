@@ -1,4 +1,4 @@
--- how long are the personas? one row per pool and part of it (source, drawn), in word pieces of the encoder
+-- how long are the personas? one row per pool and part of it (source, drawn), in word pieces; MiniLM reads 254
 with
 
 drawn as (
@@ -45,7 +45,7 @@ lengths as (
         quantile_disc(token_count, 0.5) as median_tokens,
         quantile_disc(token_count, 0.75) as p75_tokens,
         max(token_count) as max_tokens,
-        round(100.0 * count(*) filter (where token_count > 256) / count(*), 1) as over_256_percent,
+        round(100.0 * count(*) filter (where token_count > 254) / count(*), 1) as beyond_minilm_percent,
     from personas
     group by pool, part
     order by pool asc, part desc

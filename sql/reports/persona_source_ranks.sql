@@ -35,8 +35,8 @@ pairs as (
         compared.pool_a,
         compared.pool_b,
         compared.metric,
-        on_a.value as value_a,
-        on_b.value as value_b,
+        round(on_a.value, 9) as value_a,
+        round(on_b.value, 9) as value_b,
     from compared
     inner join metrics as on_a
         on

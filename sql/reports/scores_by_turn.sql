@@ -25,6 +25,7 @@ by_turn as (
         benchmark = 'eyt'
         and target is not null
         and (slice ->> '$.turn') is not null
+        and metric like '%\_unweighted' escape '\'
         and coalesce(language, simulator, judge) is null
     order by pool, target, metric, turn
 

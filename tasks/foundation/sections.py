@@ -350,6 +350,13 @@ class JudgingSection(BatchableSection):
     split: Literal["none", "dimension"]
     subsample: SubsampleSection | None
 
+    @property
+    def panel(self) -> list[str]:
+        """The judges whose scores count together: those that see all conversations; where all see a sample, which is
+        the same for all, they."""
+        sampling = set(self.subsample.judges) if self.subsample else set()
+        return [judge for judge in self.judges if judge not in sampling] or self.judges
+
     def of(self, member: str | None) -> Self:
         """Without the sample for a judge that sees everything; which other judges see a sample is nothing to any."""
         sample = self.subsample

@@ -19,14 +19,23 @@ class Turns:
     """Which turns there are: each one's conversation (place in [conversations]) and 1-based position.
 
     `counted`: its predictions are judged; `void`: it is left out because of a fault. A turn that belongs to
-    neither is nobody's. All [turns].
+    neither is nobody's. All [turns]. `gone` [conversations]: a fault took it and left no turn; it counts as one.
     """
 
     conversation: np.ndarray
     position: np.ndarray
     counted: np.ndarray
     void: np.ndarray
-    conversations: int
+    gone: np.ndarray
+
+    @property
+    def conversations(self) -> int:
+        return len(self.gone)
+
+    @property
+    def faults(self) -> np.ndarray:
+        """What faults took of each conversation [conversations], in turns."""
+        return self.sums(self.void) + self.gone
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Values [turns] summed by conversation."""
@@ -41,11 +50,11 @@ def accuracy(
     slice: dict[str, object] | None = None,
 ) -> Observed:
     """Share of turns predicted right; `correct` [turns], only over the turns of the mask `where`."""
-    where = np.ones(len(correct), dtype=bool) if where is None else where
-    counted, void = turns.counted & where, turns.void & where
+    counted = turns.counted if where is None else turns.counted & where
+    faults = turns.faults if where is None else turns.sums(turns.void & where)
     n = turns.sums(counted)
     columns = np.stack([turns.sums(correct & counted), n], axis=1)
-    return Observed(metric, columns, ratio(), n, np.zeros_like(n), turns.sums(void), slice or {})
+    return Observed(metric, columns, ratio(), n, np.zeros_like(n), faults, slice or {})
 
 
 def label_f1(metric: str, gold: np.ndarray, predicted: np.ndarray, turns: Turns) -> Observed:
@@ -56,7 +65,7 @@ def label_f1(metric: str, gold: np.ndarray, predicted: np.ndarray, turns: Turns)
     for chosen in (lambda g, p: g & p, lambda g, p: g, lambda g, p: p):
         parts += [turns.sums(chosen(gold == label, predicted == label) & turns.counted) for label in labels]
     columns = np.stack(parts, axis=1) if parts else np.zeros((turns.conversations, 0))
-    return Observed(metric, columns, macro_f1(len(labels)), n, np.zeros_like(n), turns.sums(turns.void))
+    return Observed(metric, columns, macro_f1(len(labels)), n, np.zeros_like(n), turns.faults)
 
 
 def unreadable_share(missing: np.ndarray, turns: Turns) -> Observed:
@@ -64,4 +73,4 @@ def unreadable_share(missing: np.ndarray, turns: Turns) -> Observed:
     n = turns.sums(turns.counted)
     share = np.where(turns.counted, missing.mean(axis=1) if len(missing) else 0.0, 0.0)
     columns = np.stack([turns.sums(share), n], axis=1)
-    return Observed("unreadable_share", columns, ratio(), n, np.zeros_like(n), turns.sums(turns.void))
+    return Observed("unreadable_share", columns, ratio(), n, np.zeros_like(n), turns.faults)

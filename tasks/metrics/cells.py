@@ -23,11 +23,13 @@ Key = Mapping[str, str | None]
 @dataclass(frozen=True)
 class Units:
     """The units of a benchmark: their key columns (None: the unit has no such value), their clusters, and what each
-    of them is a try at: two targets' units with the same `task_ids` are compared with one another."""
+    of them is a try at: two targets' units with the same `task_ids` are compared with one another. `condition_ids`:
+    the conditions a unit was made under, where they may differ; a task is of one condition."""
 
     keys: Mapping[str, np.ndarray]
     cluster_ids: np.ndarray
     task_ids: np.ndarray
+    condition_ids: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.cluster_ids)
@@ -43,6 +45,10 @@ class Units:
         """Codes of the tasks [units]."""
         codes: np.ndarray = np.unique(self.task_ids.astype(str), return_inverse=True)[1]
         return codes
+
+    def conditions(self, places: np.ndarray) -> set[str]:
+        """The conditions of some units."""
+        return {""} if self.condition_ids is None else set(self.condition_ids[places])
 
     def values(self, column: str) -> list[str]:
         """The values of a key column that occur, sorted."""

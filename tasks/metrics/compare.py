@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Part, intervals_of, two_sided_p
+from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Part, differences, intervals_of, two_sided_p
 from tasks.foundation.stats.multiplicity import holm
 from tasks.foundation.stats.sums import Formula
 from tasks.metrics.catalogue import METRICS
@@ -23,8 +23,8 @@ from tasks.metrics.observed import Observed
 @dataclass(frozen=True, slots=True)
 class Difference:
     """a − b over `n` dialogues: those that both sides have, or, unpaired, those of both together. None where not
-    computable (a side without any; for interval and p also a side of one dialogue, or differences that are all
-    equal)."""
+    computable: a side without any; for interval and p also a side of one dialogue; for the interval also differences
+    that are the same in all resamples."""
 
     difference: float | None
     ci_low: float | None
@@ -73,8 +73,9 @@ def _differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> li
     resampled = bootstrap.distributions([Part(side.sums, side.formula) for pair in pairs for side in pair])
     found = []
     for place, (a, b) in enumerate(pairs):
-        value = float(np.subtract(*(side.formula(side.sums.sum(axis=0)) for side in (a, b))))
-        distribution = resampled[2 * place] - resampled[2 * place + 1]
+        whole = (np.atleast_1d(side.formula(side.sums.sum(axis=0))) for side in (a, b))
+        value = float(differences(*whole)[0])
+        distribution = differences(resampled[2 * place], resampled[2 * place + 1])
         enough = min(a.dialogues, b.dialogues) >= FEWEST
         found.append(_difference(value, distribution, int(((a.n > 0) | (b.n > 0)).sum()), enough))
     return found
@@ -83,10 +84,12 @@ def _differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> li
 def _difference(value: float, distribution: np.ndarray, n: int, enough: bool) -> Difference:
     if not np.isfinite(value):
         return Difference(None, None, None, None, n)
-    interval = intervals_of([distribution])[0] if enough else None
-    if interval is None:
+    if not enough:
         return Difference(value, None, None, None, n)
-    return Difference(value, interval.low, interval.high, two_sided_p(distribution), n)
+    interval, p = intervals_of([distribution])[0], two_sided_p(distribution)
+    if interval is None:
+        return Difference(value, None, None, p, n)
+    return Difference(value, interval.low, interval.high, p, n)
 
 
 def best_of(metric: str, values: Mapping[str, float | None]) -> str | None:

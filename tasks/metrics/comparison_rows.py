@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
@@ -47,17 +47,22 @@ class Arm:
 def target_comparisons(
     benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
-    """Each metric that has a better end, in each cell of the groups: the best target against every other."""
+    """Each metric that has a better end, in each cell of the groups: the best target against every other.
+
+    Where targets met different conditions (another simulator, another protocol), the best of those that have some in
+    common against these; so nobody's rank rests on conditions that others never met.
+    """
     compared = _comparable(observed)
     for key, mask in cutter.units.cells(groups):
         members = members_of(cutter, mask)
         measured = {target: cutter.measure(compared, _mask(places, len(mask))) for target, places in members.items()}
-        for place, each in enumerate(compared):
-            values = {target: found[place].value for target, found in measured.items()}
+        alike = _under_like_conditions(members, cutter)
+        for (place, each), targets in product(enumerate(compared), alike):
+            values = {target: measured[target][place].value for target in targets}
             best = best_of(each.metric, values)
             if best is None:
                 continue
-            others = [target for target in sorted(values) if target != best and values[target] is not None]
+            others = [target for target in targets if target != best and values[target] is not None]
             pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
             found = _paired(pairs, members, cutter)
             for other, difference, p_holm in zip(others, found, corrected(found), strict=True):
@@ -121,6 +126,21 @@ def judge_comparisons(
                 for target, difference, p_holm in zip(members, found, corrected(found), strict=True):
                     if difference.difference is not None:
                         yield _row("judges", benchmark, a.metric, key, (target, target), difference, p_holm, judges)
+
+
+def _under_like_conditions(members: Mapping[str, np.ndarray], cutter: Cutter) -> list[list[str]]:
+    """The targets, sorted, in groups that have conditions in common, directly or over others."""
+    groups: list[tuple[set[str], list[str]]] = []
+    for target, places in members.items():
+        met, targets = cutter.units.conditions(places), [target]
+        apart = []
+        for conditions, others in groups:
+            if conditions & met:
+                met, targets = met | conditions, targets + others
+            else:
+                apart.append((conditions, others))
+        groups = [*apart, (met, targets)]
+    return sorted(sorted(targets) for _, targets in groups)
 
 
 def _comparable(observed: Sequence[Observed]) -> list[Observed]:

@@ -42,8 +42,12 @@ class Study:
         keys = {name: _texts(self.conversations, name) for name in ("pool", "language", "target", "simulator")}
         conditions = ("chat_seed_id", *CONDITIONS, "sample")
         parts = [pl.col(name).cast(pl.String).fill_null("") for name in conditions]
-        tasks = self.conversations.select(pl.concat_str(*parts, separator="|").alias("task"))
-        return Units(keys, _texts(self.conversations, "chat_seed_id"), tasks["task"].to_numpy())
+        made = self.conversations.select(
+            pl.concat_str(*parts, separator="|").alias("task"),
+            pl.concat_str(*parts[1:-1], separator="|").alias("condition"),
+        )
+        clusters = _texts(self.conversations, "chat_seed_id")
+        return Units(keys, clusters, made["task"].to_numpy(), made["condition"].to_numpy())
 
     @cached_property
     def present(self) -> np.ndarray:
@@ -84,7 +88,8 @@ class Study:
     def counted(self) -> Turns:
         """The turns whose predictions count."""
         void = self.void[self.conversation] | self.lost
-        return Turns(self.conversation, self.position, ~void, void, len(self.conversations))
+        gone = self.void & (np.bincount(self.conversation, minlength=len(self.void)) == 0)
+        return Turns(self.conversation, self.position, ~void, void, gone)
 
     def gold(self, label: str) -> np.ndarray:
         """Gold labels [N]."""

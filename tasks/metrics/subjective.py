@@ -123,7 +123,7 @@ def early_minus_late_pooled(metric: str, turns: ScoredTurns) -> Observed:
         difference(SCALE),
         n,
         np.where(turns.void, 0, turns.lengths - n),
-        np.where(turns.void, turns.lengths, 0),
+        np.where(turns.void, np.maximum(turns.lengths, 1), 0),
     )
 
 

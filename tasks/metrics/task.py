@@ -16,7 +16,8 @@ Rows of `metrics`, null in a key column meaning all of them:
 * `target` null: `<dimension>_rank_tau` and `_rank_flips`, slice {"alpha": [a, b], …}, and the simulator's health,
   by `simulator` and `pool`.
 
-The panel is `judging.judges`. Input rows are predictions, interactions and conversations.
+The panel is `judging.judges` without those that see a sample only. Input rows are predictions, interactions and
+conversations.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def prepare(context: StageContext) -> Prepared:
     """Everything; there are no items to work on."""
     settings = context.settings
     bootstrap = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics"))
-    demo = DemoBench.of(context.read, settings.judging.judges, bootstrap)
-    eyt = EytBench.of(context.read, settings.judging.judges, settings.metrics, bootstrap)
+    demo = DemoBench.of(context.read, settings.judging.panel, bootstrap)
+    eyt = EytBench.of(context.read, settings.judging.panel, settings.metrics, bootstrap)
     models = model_rows([*aliases_in_settings(settings), *aliases_in_data(context.read)], context.model)
     pairs = thinking_pairs(models)
     demo_metrics, demo_comparisons = demo.metrics_and_comparisons(pairs)
@@ -142,7 +143,7 @@ def _accounting(context: StageContext, demo: DemoBench, eyt: EytBench) -> Accoun
 def depends_on(settings: Settings) -> list[object]:
     """What the rows depend on beside the stage's own section: the configured panel, and what models are."""
     return [
-        digest("panel", settings.judging.judges),
+        digest("panel", settings.judging.panel),
         digest("aliases", aliases_in_settings(settings)),
         CONFIGS / "models.yaml",
     ]

@@ -55,7 +55,9 @@ class _Gathered:
 def read_personamem(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
     """None for each row of a PersonaMem file or dataset, then its distinct personas, in order of their first good row.
 
-    A persona's further rows count as filtered (`further_row`). Raises SourceError for a problem of the whole source.
+    A persona's further rows count as filtered (`further_row`). What the first one says of it stands, and another
+    content under its id is a bad row; `raw` is the least of its rows, whatever their order. Raises SourceError for a
+    problem of the whole source.
     """
     gathered: dict[str, _Gathered] = {}
     for row in open_source(source, required=REQUIRED, where=source.where):
@@ -119,6 +121,7 @@ def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Rea
         raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
     else:
         reading.filtered["further_row"] += 1
+        known.persona = replace(known.persona, raw=min(known.persona.raw, canonical_json(value)))
     if topic := text_of(value.get(TOPIC)):
         known.topics[topic] += 1
     if _COUNT.fullmatch(tokens := str(value.get(HISTORY_TOKENS))):

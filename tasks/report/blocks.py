@@ -72,7 +72,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number of a leaderboard. `note`: what is missing from it; `mark`: `best`, `ties` or nothing."""
+    """One number of a leaderboard. `note`: what is missing from it; `mark`: `best`, `ties`, `apart` or nothing."""
 
     value: str
     interval: str

@@ -65,7 +65,7 @@ SUB_INDICATORS: dict[str, str] = {
 LOWER_IS_BETTER = frozenset({"drift_latent", "drift_explicit", "drift_pair", "unreadable_share"})
 NEITHER = frozenset({"t_actual", "final_intent_undecided", "void_share", "target_fault_share"})
 
-BEST, TIES = "best", "ties"
+BEST, TIES, APART = "best", "ties", "apart"
 
 
 def board(
@@ -127,9 +127,15 @@ def score(record: Record | None) -> Score:
         interval=numbers.interval(record["ci_low"], record["ci_high"], unit),
         n=numbers.count(record["n"]),
         note=", ".join(missing),
-        mark=BEST if record["is_best"] else TIES if record["may_equal_best"] else "",
+        mark=_mark(record),
         sort=record["value"],
     )
+
+
+def _mark(record: Record) -> str:
+    if record["is_best"]:
+        return BEST
+    return TIES if record["may_equal_best"] else APART if record["is_not_compared"] else ""
 
 
 def _head(metric: str, label: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
@@ -147,9 +153,14 @@ def _arrow(metric: str) -> str:
 def legend(boards: Sequence[Leaderboard | None]) -> str:
     """What the marks mean, if any board has one."""
     marks = {one.mark for each in boards if each is not None for _, scores in each.rows for one in scores}
-    if not marks & {BEST, TIES}:
+    if not marks & {BEST, TIES, APART}:
         return ""
+    apart = (
+        " ? marks those that are compared with none: they have fewer than two dialogues in common with the best, or "
+        "met other conditions."
+    )
     return (
-        "Bold is the best target of a column. ≈ marks those whose paired difference to it has a 95 % interval that "
-        "holds 0: the data do not tell them apart. Intervals are bootstrapped by dialogue."
+        "Bold is the best target of a column. ≈ marks those whose paired difference to it is 0, or has a 95 % interval "
+        f"that holds 0: the data do not tell them apart.{apart if APART in marks else ''} Intervals are bootstrapped "
+        "by dialogue."
     )

@@ -69,7 +69,7 @@ def pools(ask: Ask, build: str) -> Section:
                         "pool",
                         {"source_personas": "source", "drawn": "drawn"},
                     ),
-                    filled(lengths, "Length in word pieces of the encoder, which reads the first 256."),
+                    filled(lengths, "Length in word pieces. MiniLM reads 256, two of which it puts around a text."),
                 ],
             ),
             (

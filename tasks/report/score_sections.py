@@ -28,7 +28,7 @@ EYT_HEADLINE = "satisfaction"
 UNLIKE = (
     "Conversations were held under {n} different conditions (simulator, what the target is told of the persona, turns "
     "at most, stop rule, version of the simulator's prompt). Scores from different ones stand in one board below, but "
-    "are not compared: differences are over conversations under the same conditions."
+    "are not compared: the best of a column is the best of those under the same conditions."
 )
 RECOGNISED = "What the target recognised and reached"
 ANSWERED = "How the answers were judged"
@@ -334,13 +334,13 @@ HEALTH = {
 
 def _pivot(answer: Answer) -> list[Block | None]:
     """The health metrics as a board with a row for each simulator and pool."""
-    plain: Mapping[str, object] = {"n_unscored": 0, "is_best": None, "may_equal_best": None}
+    plain: Mapping[str, object] = {"n_unscored": 0, "is_best": None, "may_equal_best": None, "is_not_compared": None}
     columns = ("target", "metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
     rows = [
         {**record, **plain, "target": f"{record['simulator']}, {_pool(record['pool']).lower()}"}
         for record in answer.records
     ]
-    names = (*columns, "is_best", "may_equal_best")
+    names = (*columns, *(name for name in plain if name not in columns))
     reshaped = Answer(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
     return [board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr", of="simulator")] if rows else []
 

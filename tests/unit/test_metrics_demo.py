@@ -145,7 +145,7 @@ def test_targets_with_equal_scores_do_not_differ_because_one_lost_some_items() -
                 rows["awareness_scores"].append(awareness_score(item_id, target, A, score, score))
     found = prepare(Context(rows, f"judging.judges=[{A}]")).rows["comparisons"]
     (row,) = [row for row in found if row.metric == "awareness" and row.language is None]  # type: ignore[attr-defined]
-    assert (row.difference, row.p, row.n) == (0.0, None, 10)  # type: ignore[attr-defined]
+    assert (row.difference, row.p, row.n) == (0.0, 1.0, 10)  # type: ignore[attr-defined]
 
 
 def test_demo_targets_compared() -> None:

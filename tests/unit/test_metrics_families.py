@@ -111,12 +111,14 @@ def test_satisfaction_is_rescaled_and_leaves_unscored_dialogues_out() -> None:
 # -- accuracy
 
 
-def turns_of(conversation: list[int], counted: list[bool], void: list[bool] | None = None) -> Turns:
-    places = np.array(conversation)
+def turns_of(
+    conversation: list[int], counted: list[bool], void: list[bool] | None = None, gone: list[bool] | None = None
+) -> Turns:
+    places = np.array(conversation, dtype=int)
     none = np.zeros(len(places), dtype=bool)
-    return Turns(
-        places, np.ones(len(places), dtype=int), np.array(counted), none if void is None else np.array(void), 2
-    )
+    gone = np.zeros(2, dtype=bool) if gone is None else np.array(gone)
+    voided = none if void is None else np.array(void)
+    return Turns(places, np.ones(len(places), dtype=int), np.array(counted, dtype=bool), voided, gone)
 
 
 def test_accuracy_is_pooled_over_turns_not_over_dialogues() -> None:
@@ -130,6 +132,14 @@ def test_lost_turns_are_no_part_of_n_and_are_counted() -> None:
     assert (got.value, got.n, got.n_fault) == (0.5, 2, 1)
 
 
+def test_a_conversation_of_which_nothing_is_left_is_counted_beside_the_turns_of_others() -> None:
+    turns = turns_of([0, 0], [True, True], gone=[False, True])
+    right = np.array([True, False])
+    found_all, found_one = (found(accuracy("latent_accuracy", right, turns, where)) for where in (None, right))
+    assert (found_all.n, found_all.n_fault) == (2, 1)
+    assert (found_one.n, found_one.n_fault) == (1, 0), "of a lost turn nobody knows the label"
+
+
 def test_unreadable_predictions_are_wrong_for_f1_and_counted_apart() -> None:
     gold = np.array(["a", "a", "b"], dtype=object)
     predicted = np.array(["a", None, "b"], dtype=object)
@@ -141,7 +151,7 @@ def test_unreadable_predictions_are_wrong_for_f1_and_counted_apart() -> None:
 
 
 def test_no_turn_at_all_is_none() -> None:
-    turns = Turns(*(np.zeros(0, dtype=int) for _ in range(2)), *(np.zeros(0, dtype=bool) for _ in range(2)), 1)
+    turns = turns_of([], [])
     empty = np.zeros(0, dtype=object)
     assert value(accuracy("latent_accuracy", empty.astype(bool), turns)) is None
     assert value(label_f1("latent_macro_f1", empty, empty, turns)) is None
@@ -352,7 +362,21 @@ def test_a_difference_is_over_shared_dialogues_and_their_same_resamples() -> Non
 
 def test_a_difference_that_is_the_same_everywhere_has_no_interval() -> None:
     (found,) = paired_differences([sides([1.0, 0.5, 0.75], [0.5, 0.0, 0.25])], Bootstrap(500, 4))
-    assert (found.difference, found.ci_low, found.p, found.n) == (0.5, None, None, 3)
+    assert (found.difference, found.ci_low, found.p, found.n) == (0.5, None, pytest.approx(2 / 501), 3)
+    (found,) = paired_differences([sides([1.0, 0.5, 0.75], [1.0, 0.5, 0.75])], Bootstrap(500, 4))
+    assert (found.difference, found.ci_low, found.p, found.n) == (0.0, None, 1.0, 3)
+
+
+def test_what_only_rounding_sets_apart_is_a_tie() -> None:
+    # eight dialogues of ten: the same ten scores in another order; two differ by 0.5 either way
+    scores = np.array([0.1, 0.2, 0.3, 0.7, 1.1, 1.3])
+    one, other = scores @ np.full(6, 1 / 6), scores[::-1] @ np.full(6, 1 / 6) + 5e-16
+    assert one != other
+    a, b = [one] * 8 + [1.0, 1.5], [other] * 8 + [0.5, 1.0]
+    exact = [0.0] * 8 + [1.0, 1.5], [0.0] * 8 + [0.5, 1.0]
+    rounded, plain = paired_differences([sides(a, b), sides(*exact)], Bootstrap(500, 4))
+    assert (rounded.ci_low, rounded.p) == (0.0, plain.p)
+    assert (plain.ci_low, rounded.ci_high) == (0.0, pytest.approx(plain.ci_high))
 
 
 def test_targets_without_a_shared_dialogue_cannot_be_compared() -> None:

@@ -281,7 +281,8 @@ def test_no_metric_of_the_catalogue_is_forgotten() -> None:
 
 
 def test_what_is_unscored_or_void_is_counted_beside_the_score() -> None:
-    assert metric("explicit_accuracy", "cat").n_fault == 2  # the lost turn, and the void conversation's one
+    assert metric("explicit_accuracy", "cat").n_fault == 4  # a lost turn, one of a void one, two without any
+    assert metric("empathy_early_minus_late_pooled", "cat").n_fault == 3
     assert metric("drift_latent", "cat").n_fault == 3  # a simulator's fault and two that never came to be
     assert metric("empathy_weighted", "ann").n_unscored == 1
     assert metric("empathy_weighted", "bob").n_unscored == 1
@@ -421,15 +422,10 @@ def test_targets_are_compared_with_the_best_on_the_same_resamples() -> None:
     loop = [1 - 28 / (2 * drawn[0] + 4 * (14 - drawn[0])) for drawn in counts]
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.percentile(loop, [2.5, 97.5])))
     assert row.p == pytest.approx(2 / 2001)
-    assert row.p_holm == pytest.approx(2 / 2001), "cat cannot be tested: ann is ahead by 1 on every dialogue"
-    untested = comparison("explicit_accuracy", "ann", "cat")
-    assert (untested.difference, untested.ci_low, untested.p, untested.p_holm, untested.n) == (
-        1.0,
-        None,
-        None,
-        None,
-        11,
-    )
+    assert row.p_holm == pytest.approx(4 / 2001)
+    certain = comparison("explicit_accuracy", "ann", "cat")  # ann is ahead by 1 on every dialogue
+    assert (certain.difference, certain.ci_low, certain.n) == (1.0, None, 11)
+    assert (certain.p, certain.p_holm) == (pytest.approx(2 / 2001), pytest.approx(4 / 2001))
 
 
 def test_holm_is_over_the_other_targets() -> None:
@@ -485,9 +481,38 @@ def test_conversations_under_other_conditions_are_not_compared(condition: str) -
         {**row, condition: other} if row["target"] == "bob" else row for row in rows["conversations"]
     ]
     found = prepare(Context(rows, *SETTINGS, encoder=Encoder()))
-    row = compared(found, "explicit_accuracy", "ann", "bob", kind="best")
-    assert (row.difference, row.p, row.n) == (None, None, 0)
+    best = {(row.target_a, row.target_b) for row in found.rows["comparisons"] if row.kind == "best"}
+    assert best == {("ann", "cat")}, "bob has nobody to be compared with"
     assert compared(found, "explicit_accuracy", "ann", "cat", kind="best").n == 11
+
+
+def test_the_best_under_other_conditions_keeps_nobody_from_being_compared() -> None:
+    rows = planted()
+    rows["conversations"] = [
+        {**row, "protocol": "max_turns=2"} if row["target"] == "ann" else row for row in rows["conversations"]
+    ]
+    found = prepare(Context(rows, *SETTINGS, encoder=Encoder()))
+    row = compared(found, "satisfaction", "bob", "cat", kind="best")
+    assert (row.n, row.p_holm) == (11, row.p)
+
+
+def test_a_judge_that_sees_a_sample_is_no_part_of_the_panel() -> None:
+    sampled = "judging.subsample={judges: [scripted-b], n: 5, by: [target], seed: 7}"
+    rows = planted()
+    seen = ("ann-s03", "ann-s04", "bob-s04", "cat-s05", "cat-s06")
+    for table in ("turn_judgements", "final_intent_judgements"):
+        rows[table] = [row for row in rows[table] if row["judge"] == A or row["conversation_id"] in seen]
+    found = prepare(Context(rows, *SETTINGS, sampled, encoder=Encoder())).rows["metrics"]
+    alone = prepare(Context(rows, f"judging.judges=[{A}]", "metrics.resamples=2000", encoder=Encoder())).rows["metrics"]
+    assert [row for row in found if row.judge != B] == [row for row in alone if row.judge != B]
+    (of_b,) = [
+        row
+        for row in found
+        if (row.metric, row.target, row.judge) == ("ficr", "ann", B) and row.pool is None and row.language is None
+    ]
+    assert of_b.n == 2
+    everyone = sampled.replace("[scripted-b]", f"[{A}, {B}]")
+    assert Context({}, *SETTINGS, everyone).settings.judging.panel == [A, B]
 
 
 def test_a_model_that_thinks_is_compared_with_the_one_that_does_not() -> None:

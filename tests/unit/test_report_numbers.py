@@ -72,6 +72,7 @@ COLUMNS = (
     "unit",
     "is_best",
     "may_equal_best",
+    "is_not_compared",
 )
 
 
@@ -89,6 +90,7 @@ def row(target: str, metric: str, value: float | None, **changes: Any) -> tuple[
         "unit": "share",
         "is_best": None,
         "may_equal_best": None,
+        "is_not_compared": None,
     }
     return tuple({**plain, **changes}.values())
 

