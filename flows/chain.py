@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
-from typing import get_args
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import TypeVar, get_args
 
-from flows.options import RebuildOptions, RunOptions, StageName
+from flows.options import EVALUATION, ONLY_DEMO, ONLY_EYT, RebuildOptions, RunOptions, StageName
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
+from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Stage
+from tasks.foundation.store.commits import commits_of, made_with
+from tasks.foundation.store.layout import Layout
+
+Options = TypeVar("Options", bound=RunOptions)
 
 MODULES: dict[str, str] = {name: f"tasks.{name}.task" for name in get_args(StageName)}
 """Where each stage is declared, in the order in which they run; a module is imported when first asked for."""
-
-
-EVALUATION = ("awareness", "interaction", "conversation", "judging", "metrics")
-"""The stages that `colloquy evaluate` runs."""
 
 
 def names() -> tuple[str, ...]:
@@ -75,20 +78,54 @@ def downstream(name: str) -> tuple[str, ...]:
 
 
 def selected(options: RebuildOptions) -> tuple[str, ...]:
-    """The stages that a run covers, in order: one, one and those after it, or all. ConfigError for both."""
+    """The stages that a run covers, in order: one, or one and those after it, or all; of these the ones that the
+    benchmark of its settings needs. ConfigError for both."""
     if options.only and options.from_stage:
         raise ConfigError("--only and --from cannot be given together: the first runs one stage, the second several")
     if options.only:
         return (stage(options.only).name,)
-    if options.from_stage:
-        first = stage(options.from_stage).name
-        return names()[names().index(first) :]
-    return names()
+    first = stage(options.from_stage).name if options.from_stage else names()[0]
+    wanted = needed(open_workspace(options).settings)
+    return tuple(each for each in names()[names().index(first) :] if each in wanted)
+
+
+def needed(settings: Settings, also: Iterable[str] = ()) -> tuple[str, ...]:
+    """The stages that the benchmark of the settings needs, in order: all but those that only the other one has; and
+    `also`, which somebody wants all the same."""
+    others: set[str] = set({"demo": ONLY_EYT, "eyt": ONLY_DEMO, "both": ()}[settings.run.benchmark])
+    return tuple(each for each in names() if each not in others - set(also))
+
+
+def settled(options: Options, layout: Layout | None = None) -> Options:
+    """The options with a profile: unless one is named, that of the build, with the settings it was made with below
+    those of the options; for a build that is not there yet COLLOQUY_PROFILE, else demo."""
+    if options.profile:
+        return options
+    made = made_with(commits_of(layout or Layout.default(), options.build_on(date.today())), EVALUATION)
+    if made is None:
+        return options.model_copy(update={"profile": usual_profile()})
+    names = {one.partition("=")[0].strip() for one in options.set}
+    kept = [one for one in made.overrides if not names & set(_at_and_above(one))]
+    return options.model_copy(update={"profile": made.profile, "set": [*kept, *options.set]})
+
+
+def usual_profile() -> str:
+    """The profile of a new build for which none is named."""
+    return os.environ.get("COLLOQUY_PROFILE") or "demo"
+
+
+def _at_and_above(override: str) -> Iterator[str]:
+    """`a.b.c=1` → a.b.c, a.b, a: the names whose setting replaces it."""
+    parts = override.partition("=")[0].strip().split(".")
+    return (".".join(parts[:count]) for count in range(len(parts), 0, -1))
 
 
 def open_workspace(options: RunOptions) -> Workspace:
     """Settings, models and the artifacts folder for a run; ConfigError before anything else happens."""
+    options = settled(options)
+    assert options.profile is not None
     workspace = Workspace.open(options.profile, options.overrides)
+    workspace.remembered, workspace.guest = options.remembered, options.target is not None
     makers: Mapping[str, str] = stage_of()
     workspace.stage_of = makers
     return workspace

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 
@@ -22,13 +20,13 @@ from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ColloquyError
 from tasks.foundation.llm.models import check_ready, load_models
+from tasks.foundation.llm.reach import silent
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.similarity import LANGUAGES, similarity_of
 from tasks.foundation.store.layout import Layout
 
 LITTLE_SPACE_BYTES = 2 * 1024**3
-KNOCK_SECONDS = 0.5
 OLDEST_PYTHON = (3, 11)
 
 
@@ -111,7 +109,7 @@ def _models(settings: Settings) -> Iterator[Finding]:
         except ColloquyError as error:
             yield Finding("model", str(error), error.exit_code)
             continue
-        problem = check_ready(spec) or _silent_local_server(spec)
+        problem = check_ready(spec) or silent(spec)
         does = ", ".join(roles)
         yield Finding("model", f"{problem} ({does})", 5) if problem else Finding("model", f"{_ready(spec)} ({does})")
     yield from _encoders(settings)
@@ -134,18 +132,6 @@ def _ready(spec: ModelSpec) -> str:
     if spec.api_key_env is not None:
         return f"{spec.alias}: a key is set in {spec.api_key_env}"
     return f"{spec.alias}: ready, {spec.provider}"
-
-
-def _silent_local_server(spec: ModelSpec) -> str | None:
-    """Only this machine is knocked at; other endpoints show when they are asked."""
-    url = urlsplit(spec.base_url or "")
-    if url.hostname not in ("localhost", "127.0.0.1", "::1"):
-        return None
-    try:
-        socket.create_connection((url.hostname, url.port or 80), timeout=KNOCK_SECONDS).close()
-    except OSError:
-        return f"{spec.alias}: nothing answers at {spec.base_url}; start its server"
-    return None
 
 
 def _weights() -> Iterator[Finding]:

@@ -43,12 +43,13 @@ def plan_build(workspace: Workspace, build: str, selected: Sequence[str]) -> lis
     """The plan of every run of the selected stages, in order. Reads committed tables; asks nobody."""
     commits = commits_of(workspace.layout, build)
     made = {commit.stage for commit in commits.values()}
-    found = standings(workspace, build, [name for name in chain.names() if name in made])
+    names = chain.needed(workspace.settings, made | set(selected) | _before(selected))
+    found = standings(workspace, build, [name for name in names if name in made])
     standing_of = {standing.run: standing for standing in found}
     known: dict[str, Sequence[Portion]] = {}
     plans: list[RunPlan] = []
     changing: set[str] = set()
-    for name in chain.names():
+    for name in names:
         stage, makes = chain.stage(name), list[Known]()
         for member in stage.members(workspace.settings):
             run = run_name(name, member)
@@ -63,6 +64,11 @@ def plan_build(workspace: Workspace, build: str, selected: Sequence[str]) -> lis
             for table, portions in each.items():
                 known[table] = [*known.get(table, ()), *portions]
     return plans
+
+
+def _before(selected: Sequence[str]) -> set[str]:
+    """What a single stage rests on; of several, the first is the first that is needed."""
+    return set(chain.upstream(selected[0])) if len(selected) == 1 else set()
 
 
 def check(workspace: Workspace, build: str, selected: Sequence[str]) -> None:

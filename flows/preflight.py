@@ -10,6 +10,7 @@ from flows.options import RebuildOptions
 from flows.standing import Standing, standings
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.models import check_ready
+from tasks.foundation.llm.reach import silent
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.batching import check_mode
 from tasks.foundation.run.context import RunContext
@@ -23,7 +24,8 @@ def look_ahead(options: RebuildOptions, stages: Sequence[str], build: str) -> tu
     """
     workspace = chain.open_workspace(options)
     check_all(workspace, build, stages)
-    first, *_ = mine = [standing for standing in standings(workspace, build, chain.names()) if standing.stage in stages]
+    every = standings(workspace, build, chain.needed(workspace.settings, stages))
+    first, *_ = mine = [standing for standing in every if standing.stage in stages]
     todo = [standing for standing in mine if options.forces(standing.stage) or not standing.would_do_nothing]
     check_models(workspace, todo)
     if first.error is not None:
@@ -48,7 +50,8 @@ def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:
         check_mode(stage, workspace)
         if settings.llm.replay_only:
             continue
-        problems = [check_ready(workspace.models[alias]) for alias in stage.aliases(settings)]
+        specs = [workspace.models[alias] for alias in stage.aliases(settings, standing.member)]
+        problems = [check_ready(spec) or silent(spec) for spec in specs]
         for problem in filter(None, problems):
             missing.setdefault(problem, []).append(stage.name)
     if missing:

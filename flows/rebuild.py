@@ -24,9 +24,10 @@ DEFAULTS = RebuildOptions()
 async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
     """Source files → a voted benchmark (personas to curation) → both evaluations (chatseeds to metrics)."""
     build = options.build_on(date.today())
-    stages = chain.selected(options)
-    await asyncio.to_thread(look_ahead, options, stages, build)
+    settled = await asyncio.to_thread(chain.settled, options)
+    stages = await asyncio.to_thread(chain.selected, settled)
+    await asyncio.to_thread(look_ahead, settled, stages, build)
     results: list[StageResult] = []
     for name in stages:
-        results += await FLOWS[name](options.of(build=build, force=options.forces(name)))
+        results += await FLOWS[name](settled.of(build=build, force=settled.forces(name)))
     return results

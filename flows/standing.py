@@ -14,20 +14,23 @@ from tasks.foundation.run.opening import decide, inputs_of
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit, commits_of, missing_parts
 from tasks.foundation.store.layout import run_name
+from tasks.foundation.store.locks import at_work
 
-State = Literal["up to date", "partial", "stale", "missing", "behind"]
+State = Literal["up to date", "partial", "stale", "missing", "behind", "running"]
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One stage of a build (of a stage that fans out, one member); `why` is a phrase for people, or empty.
 
-    `behind`: nothing of the stage itself has changed, but a stage before it is not up to date.
+    `behind`: nothing of the stage itself has changed, but a stage before it is not up to date; `running`: another
+    process is at it.
     `error`: what a run of this stage alone would end with at once. `would_do_nothing`: such a run would find it
     up to date.
     """
 
     stage: str
+    member: str | None
     run: str
     state: State
     why: str
@@ -39,14 +42,17 @@ class Standing:
         return self.state in ("up to date", "behind")
 
 
-def standings(workspace: Workspace, build: str, names: Sequence[str]) -> list[Standing]:
-    """The standing of each named stage under the workspace's settings, in the given order."""
+def standings(workspace: Workspace, build: str, names: Sequence[str], *, guests: bool = False) -> list[Standing]:
+    """The standing of each named stage under the workspace's settings, in the given order; with `guests`, of members
+    that the build holds and the settings do not name, too."""
     commits = commits_of(workspace.layout, build)
     found: list[Standing] = []
     for name in names:
         stage = chain.stage(name)
         before = [each for each in found if each.stage in chain.upstream(name)]
-        for member in stage.members(workspace.settings):
+        members = stage.members(workspace.settings)
+        others = [commit.member for commit in commits.values() if commit.stage == name and commit.member not in members]
+        for member in (*members, *(others if guests else ())):
             found.append(_after(_alone(stage, member, workspace, build, commits), before))
     return found
 
@@ -59,8 +65,10 @@ def _alone(
     commit = commits.get(run)
 
     def standing(state: State, why: str, error: ColloquyError | None = None) -> Standing:
-        return Standing(stage.name, run, state, why, commit, error)
+        return Standing(stage.name, member, run, state, why, commit, error)
 
+    if busy := at_work(workspace.layout.lock(build, run)):
+        return standing("running", f"by {busy}")
     try:
         inputs = inputs_of(stage, workspace, commits, build, member)
     except ColloquyError as error:
@@ -79,7 +87,7 @@ def _alone(
 
 
 def _after(standing: Standing, before: Sequence[Standing]) -> Standing:
-    late = [each.run for each in before if each.state != "up to date"]
+    late = [each.run for each in before if each.state not in ("up to date", "running")]
     if standing.state != "up to date" or not late:
         return standing
     return replace(standing, state="behind", why=f"{', '.join(late)} before it is not up to date")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from flows.commands.run import Profile, chosen_profile
+from flows.commands.run import Profile
 
 
 def doctor(profile: Profile = None) -> None:
     """Look at Python, packages, disk, settings, models, keys, weights and Prefect; say what to do."""
+    from flows.chain import usual_profile
     from flows.findings import examine
 
     code = 0
-    for finding in examine(chosen_profile(profile)):
+    for finding in examine(profile or usual_profile()):
         mark = "missing" if finding.exit_code else "ok"
         typer.echo(f"{mark:<8}{finding.topic:<10}{finding.what}")
         code = code or finding.exit_code

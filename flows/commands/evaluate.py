@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.commands.run import Profile, Set, chosen_profile
+from flows.commands.run import Profile, Set, as_made
 from flows.commands.run_flow import PARTIAL, run_flow
 
 if TYPE_CHECKING:
+    from flows.options import EvaluateOptions
     from flows.results import StageResult
     from tasks.foundation.store.layout import Layout
+
+Structured = Literal["json_schema", "json_object", "prompt"]
+
+_HEADLINES = """
+select
+    benchmark,
+    pool,
+    metric,
+    target || if(target = getvariable('target'), ' ←', '') as target,
+    value,
+    ci_low,
+    ci_high,
+    n,
+    n_unit,
+    n_unscored as unscored,
+    n_fault as void,
+    unit,
+from ({headlines})
+where list_contains(getvariable('halves'), benchmark)
+order by benchmark, pool, metric, target
+"""
 
 
 def evaluate(
@@ -21,6 +44,9 @@ def evaluate(
     benchmark: Annotated[str, typer.Option(metavar="BUILD|DIR", help="A build, or the folder of a release.")],
     base_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible endpoint that serves the model.")] = None,
     model: Annotated[str | None, typer.Option(help="The endpoint's name of the model; else the alias.")] = None,
+    structured: Annotated[
+        Structured | None, typer.Option(help="How its replies are held to a schema; prompt: for servers that cannot.")
+    ] = None,
     family: Annotated[str | None, typer.Option(help="Model family, for the family rule.")] = None,
     key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the endpoint's key.")] = None,
     only: Annotated[Literal["demo", "eyt"] | None, typer.Option(help="Only this benchmark.")] = None,
@@ -34,47 +60,71 @@ def evaluate(
     With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml). Simulator, judges
     and everything else are those of the build's own profile, unless --profile names another.
     """
-    from flows.chain import EVALUATION
     from flows.commands.screen import screen
-    from tasks.foundation.store.commits import commits_of, profile_of
+    from flows.options import EvaluateOptions
     from tasks.foundation.store.layout import Layout
 
     layout = Layout.default()
-    if base_url is not None:
-        _introduce(layout, target, base_url, model, family, key_env)
     name = _build_of(layout, benchmark, build)
-    half = only or _half_of(layout, name)
-    of_build = profile_of(commits_of(layout, name), EVALUATION)
+    with _introduced(layout, target, base_url, model, family, key_env, structured):
+        options = EvaluateOptions(
+            profile=profile,
+            build=name,
+            target=target,
+            benchmark=only or _half_of(layout, name),
+            set=list(set_ or []),
+        )
+        shown = screen(quiet)
+        options = as_made(options, shown)
+        _look_ahead(options)
 
     def evaluation() -> Coroutine[Any, Any, list[StageResult]]:
         from flows import evaluate as flows
 
-        options = flows.EvaluateOptions(
-            profile=chosen_profile(profile, of_build), build=name, target=target, benchmark=half, set=list(set_ or [])
-        )
         return flows.evaluate(options)
 
-    code = run_flow(evaluation, screen(quiet))
+    code = run_flow(evaluation, shown)
     if code in (0, PARTIAL):
-        _show_headlines(layout, name)
+        _show_headlines(layout, options)
     raise typer.Exit(code)
 
 
-def _introduce(
-    layout: Layout, alias: str, base_url: str, model: str | None, family: str | None, key_env: str | None
-) -> None:
-    from tasks.foundation.errors import ConfigError
-    from tasks.foundation.llm.own_models import add_model
+def _look_ahead(options: EvaluateOptions) -> None:
+    """Raises what the evaluation would be refused for, before anything is started."""
+    from flows.preflight import look_ahead
 
+    look_ahead(options, options.stages(), options.build)
+
+
+@contextmanager
+def _introduced(
+    layout: Layout,
+    alias: str,
+    base_url: str | None,
+    model: str | None,
+    family: str | None,
+    key_env: str | None,
+    structured: Structured | None,
+) -> Iterator[None]:
+    """The target is a known model: with a `base_url` one of the user's own, unless the block finds fault with it."""
+    from tasks.foundation.errors import ConfigError
+    from tasks.foundation.llm.own_models import adding
+
+    if base_url is None:
+        if given := [name for name, value in (("--model", model), ("--key-env", key_env)) if value]:
+            raise ConfigError(f"expected --base-url with {' and '.join(given)}: they are of the model it serves")
+        yield
+        return
     if family is None:
         raise ConfigError(
             "--base-url needs --family: who made the model (qwen, llama, gpt …); simulator, target and judge must "
             "be of different families"
         )
     entry: dict[str, Any] = {"provider": "openai", "name": model or alias, "family": family, "base_url": base_url}
-    if key_env:
-        entry["api_key_env"] = key_env
-    add_model(layout, alias, entry)
+    entry |= {"api_key_env": key_env} if key_env else {}
+    entry |= {"structured": structured} if structured else {}
+    with adding(layout, alias, entry):
+        yield
 
 
 def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
@@ -109,14 +159,17 @@ def _half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
     return None if demo == eyt else "demo" if demo else "eyt"
 
 
-def _show_headlines(layout: Layout, build: str) -> None:
-    """The headline scores of every target of the build, the new one among the others."""
+def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:
+    """The headline scores of every target of the build on what was evaluated, this one's marked."""
     from flows.commands.answers import Format
     from flows.commands.sql import ask
     from tasks.foundation.checkout import ROOT
     from tasks.foundation.store.views import views_of
 
-    report = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")
-    with views_of(layout, build) as connection:
-        ask(connection, report, Format.table)
-    typer.echo(f"All metrics: colloquy report --build {build}")
+    headlines = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")
+    halves = [options.benchmark] if options.benchmark else ["demo", "eyt"]
+    with views_of(layout, options.build) as connection:
+        connection.execute("set variable target = ?", [options.target])
+        connection.execute("set variable halves = ?", [halves])
+        ask(connection, _HEADLINES.format(headlines=headlines), Format.table)
+    typer.echo(f"All metrics, and which differences count: colloquy report --build {options.build}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.run import Build, Profile, Set, chosen_profile
+from flows.commands.run import Build, Profile, Set, described
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,14 +37,17 @@ def plan(
     from flows.planning import check, plan_build, without_reasks
     from tasks.foundation.run import Workspace
 
-    options = RebuildOptions.model_construct(
-        profile=chosen_profile(profile), build=build, only=only, from_stage=from_stage, set=list(set_ or [])
+    options = chain.settled(
+        RebuildOptions.model_construct(
+            profile=profile, build=build, only=only, from_stage=from_stage, set=list(set_ or [])
+        )
     )
     name, stages = options.build_on(date.today()), chain.selected(options)
     workspace = chain.open_workspace(options)
     check(workspace, name, stages)
     plans = plan_build(workspace, name, stages)
     calm = Workspace(without_reasks(workspace.settings), workspace.profile, workspace.layout, workspace.models)
+    terminal().print(f"plan of build {name}, {described(options)}: nothing was asked", soft_wrap=True, markup=False)
     _show(terminal(), workspace, name, plans, plan_build(calm, name, stages))
     workspace.close()
 
@@ -54,7 +57,6 @@ def _show(
 ) -> None:
     from flows.commands import plan_tables
 
-    console.print(f"plan of build {build}, profile {workspace.profile}: nothing was asked", soft_wrap=True)
     console.print(plan_tables.stages_table(plans, workspace.models))
     console.print(plan_tables.models_table(plans, workspace.models))
     for line in (

@@ -11,11 +11,15 @@ import typer
 from flows.commands.run_flow import run_flow
 
 if TYPE_CHECKING:
+    from flows.chain import Options
     from flows.commands.screen import Screen
-    from flows.options import RebuildOptions
+    from flows.options import RebuildOptions, RunOptions
     from flows.results import StageResult
 
-Profile = Annotated[str | None, typer.Option(help="A file of configs/profiles; COLLOQUY_PROFILE, else demo.")]
+Profile = Annotated[
+    str | None,
+    typer.Option(help="A file of configs/profiles; else what the build was made with, COLLOQUY_PROFILE, or demo."),
+]
 Build = Annotated[str, typer.Option(help="Name of the build; {date} becomes today's date.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting: section.key=value.")]
 
@@ -44,7 +48,7 @@ def run(
     from flows.options import RebuildOptions
 
     options = RebuildOptions.model_construct(
-        profile=chosen_profile(profile),
+        profile=profile,
         build=build,
         only=only,
         from_stage=from_stage,
@@ -53,6 +57,7 @@ def run(
         set=list(set_ or []),
     )
     shown = screen(quiet)
+    options = as_made(options, shown)
     if _nothing_to_do(options, shown):
         return
 
@@ -64,11 +69,20 @@ def run(
     raise typer.Exit(run_flow(rebuild, shown, verbose=verbose))
 
 
-def chosen_profile(given: str | None, of_build: str | None = None) -> str:
-    """The profile that was asked for, else the one a build was made with, else COLLOQUY_PROFILE, else demo."""
-    import os
+def as_made(options: Options, shown: Screen) -> Options:
+    """The options with the profile and the settings that the build was made with, unless a profile is named; says so
+    where that is other than the usual."""
+    from flows import chain
 
-    return given or of_build or os.environ.get("COLLOQUY_PROFILE") or "demo"
+    settled = chain.settled(options)
+    if not options.profile and (settled.profile != chain.usual_profile() or len(settled.set) > len(options.set)):
+        shown.say(f"build {options.build} goes on with {described(settled)}; --profile begins with another")
+    return settled
+
+
+def described(options: RunOptions) -> str:
+    """`profile demo, --set a.b=c`."""
+    return ", ".join([f"profile {options.profile}", *(f"--set {one}" for one in options.remembered)])
 
 
 def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
@@ -79,7 +93,8 @@ def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
     from flows import chain
     from flows.preflight import look_ahead
 
-    todo, done = look_ahead(options, chain.selected(options), options.build_on(date.today()))
+    build, stages = options.build_on(date.today()), chain.selected(options)
+    todo, done = look_ahead(options, stages, build)
     if not todo:
-        shown.up_to_date(options.build_on(date.today()), done)
+        shown.up_to_date(build, done, whole=not options.only and not options.from_stage)
     return not todo

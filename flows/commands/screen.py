@@ -47,8 +47,8 @@ class Screen:
         """A stage has ended well."""
         self._results.append(result)
 
-    def up_to_date(self, build: str, standings: Sequence[Standing]) -> None:
-        """Every stage is up to date: say so of each."""
+    def up_to_date(self, build: str, standings: Sequence[Standing], *, whole: bool) -> None:
+        """Every stage, or every one of those asked for, is up to date: say so of each."""
         for standing in standings:
             assert standing.commit is not None
             accounting = standing.commit.accounting
@@ -58,7 +58,8 @@ class Screen:
                 highlight=False,
                 soft_wrap=True,
             )
-        self.console.print(f"Build {build} is up to date; 0 model calls were made.")
+        what = f"Build {build} is" if whole else f"Of build {build}, what was asked for is"
+        self.console.print(f"{what} up to date; 0 model calls were made.")
 
     def results(self) -> None:
         """The table of the stages that ended well."""

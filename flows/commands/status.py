@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from tasks.foundation.store.commits import Commit
     from tasks.foundation.store.layout import Layout
 
-STYLES = {"up to date": "green", "partial": "yellow", "stale": "yellow", "behind": "yellow", "missing": "dim"}
+STYLES = {
+    "up to date": "green",
+    "partial": "yellow",
+    "stale": "yellow",
+    "behind": "yellow",
+    "running": "cyan",
+    "missing": "dim",
+}
 
 
 def status(
@@ -27,21 +34,22 @@ def status(
 ) -> None:
     """Show every stage of a build: done, partial, stale (and what changed), or missing; and all builds."""
     from flows import chain
-    from flows.commands.run import chosen_profile
+    from flows.commands.run import described
     from flows.commands.screen import terminal
     from flows.options import RunOptions
     from flows.standing import standings
-    from tasks.foundation.store.commits import builds, commits_of, profile_of, shown_build
+    from tasks.foundation.store.commits import builds, commits_of, shown_build
     from tasks.foundation.store.layout import Layout
 
     layout = Layout.default()
     shown = shown_build(layout)
-    options = RunOptions(build=build or shown or "main", set=list(set_ or []))
+    options = chain.settled(RunOptions(profile=profile, build=build or shown or "main", set=list(set_ or [])))
     name = options.build_on(date.today())
-    options.profile = chosen_profile(profile, profile_of(commits_of(layout, name), chain.EVALUATION))
-    found = standings(chain.open_workspace(options), name, chain.names())
+    workspace = chain.open_workspace(options)
+    made = {commit.stage for commit in commits_of(layout, name).values()}
+    found = standings(workspace, name, chain.needed(workspace.settings, made), guests=True)
     console = terminal()
-    console.print(f"build {name}, compared with profile {options.profile}")
+    console.print(f"build {name}, compared with {described(options)}", soft_wrap=True, markup=False)
     console.print(stages_table(found))
     known = builds(layout)
     if known:

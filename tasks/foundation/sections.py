@@ -125,6 +125,7 @@ class BudgetSection(Section):
 
 class RunSection(Section):
     seed: int
+    benchmark: Literal["both", "demo", "eyt"]
     fresh: bool
     budget: BudgetSection
     concurrent_shards: Positive

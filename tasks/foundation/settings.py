@@ -56,6 +56,7 @@ KNOBS = (
     # Settings that cannot change the data, left out of every fingerprint. Each line says why.
     "shard_rows",  # how rows are dealt out; every row is worked alone
     "max_failure_rate",  # when to stop, not what to write
+    "benchmark",  # which stages run, not what they write
     "concurrent_shards",  # speed
     "rows_in_flight",  # speed
     "search",  # two ways to the same pairs, of which the same are decided on

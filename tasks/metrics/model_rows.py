@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -28,7 +29,8 @@ NAMED_IN: tuple[tuple[str, str], ...] = (
 
 
 def aliases_in_settings(settings: Settings) -> list[str]:
-    """Every alias a stage's settings name, once, in the order of the stages."""
+    """Every alias that makes or judges something, once, in the order of the stages. Targets are those of the data: each
+    may have been evaluated by a run of its own."""
     named: list[str | None] = [
         settings.personas.designer,
         settings.scenes.distiller,
@@ -37,11 +39,8 @@ def aliases_in_settings(settings: Settings) -> list[str]:
         *settings.voting.annotators,
         settings.voting.arbiter,
         settings.chatseeds.seeder,
-        *settings.awareness.targets,
-        *settings.interaction.targets,
         settings.interaction.partner,
         settings.conversation.simulator,
-        *settings.conversation.targets,
         *settings.judging.judges,
     ]
     return list(dict.fromkeys(alias for alias in named if alias is not None))
@@ -64,17 +63,18 @@ def thinking_pairs(models: Iterable[Model]) -> list[tuple[str, str]]:
     return [(row.alias, row.thinking_pair) for row in rows if row.thinking and row.thinking_pair in here]
 
 
+def described(models: Mapping[str, ModelSpec]) -> dict[str, dict[str, Any]]:
+    """What rows say of each model; not what it costs, nor how fast it may be asked."""
+    return {alias: _described(spec) for alias, spec in models.items()}
+
+
+def _described(spec: ModelSpec) -> dict[str, Any]:
+    return {name: getattr(spec, name) for name in Model.model_fields}
+
+
 def _row(alias: str, model: Callable[[str], ModelSpec]) -> Model | None:
     try:
         spec = model(alias)
     except (ConfigError, KeyError):
         return None
-    return Model(
-        alias=alias,
-        family=spec.family,
-        access=spec.access,
-        provider=spec.provider,
-        name=spec.name,
-        thinking=spec.thinking,
-        thinking_pair=spec.thinking_pair,
-    )
+    return Model.model_validate(_described(spec))

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import digest, seed_of
+from tasks.foundation.llm.models import load_models
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
@@ -46,7 +46,7 @@ from tasks.metrics.label_agreement import (
     review_ratings,
     vote_ratings,
 )
-from tasks.metrics.model_rows import aliases_in_data, aliases_in_settings, model_rows, thinking_pairs
+from tasks.metrics.model_rows import aliases_in_data, aliases_in_settings, described, model_rows, thinking_pairs
 
 READS = (
     "awareness_items",
@@ -144,8 +144,7 @@ def depends_on(settings: Settings) -> list[object]:
     """What the rows depend on beside the stage's own section: the configured panel, and what models are."""
     return [
         digest("panel", settings.judging.panel),
-        digest("aliases", aliases_in_settings(settings)),
-        CONFIGS / "models.yaml",
+        digest("models", aliases_in_settings(settings), described(load_models())),
     ]
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,9 @@ import pytest
 from tasks.foundation import weights
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ConfigError, SourceError, StoreError
-from tasks.foundation.llm.own_models import add_model, all_models
+from tasks.foundation.llm.own_models import add_model, adding, all_models
 from tasks.foundation.llm.providers.embedded import load_server
-from tasks.foundation.store.commits import commits_of
+from tasks.foundation.store.commits import commits_of, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import import_release, write_release
 from tests.unit.evaluation_build import Bench, episode, item, persona, seed
@@ -112,7 +113,35 @@ def test_an_own_model_is_kept_and_takes_nobodys_name(tmp_path: Path) -> None:
     add_model(layout, "mine", entry)
     add_model(layout, "mine", entry)
     assert all_models(layout)["mine"].base_url == "http://localhost:1/v1"
-    with pytest.raises(ConfigError, match=r"'mine' is already"):
-        add_model(layout, "mine", {**entry, "name": "other"})
+    add_model(layout, "mine", {**entry, "name": "other"})
     with pytest.raises(ConfigError, match=r"'gpt-4o' is an alias of configs/models.yaml"):
         add_model(layout, "gpt-4o", entry)
+    with pytest.raises(ConfigError, match=r"expected an alias of letters, digits, .* found 'my model'"):
+        add_model(layout, "my model", entry)
+    with pytest.raises(ConfigError, match=r"found 'lama': did you mean 'llama'"):
+        add_model(layout, "mine", {**entry, "family": "lama"})
+
+
+def test_an_alias_with_rows_may_move_and_stays_the_same_model(release: Path, tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    entry = {"provider": "openai", "name": "m", "family": "f", "base_url": "http://localhost:1/v1"}
+    add_model(layout, "mine", entry)
+    made = import_release(layout, release, "b")
+    write_commit(layout, replace(made, stage="awareness", member="mine"))
+    add_model(layout, "mine", {**entry, "base_url": "http://localhost:2/v1"})
+    with pytest.raises(ConfigError, match=r"'mine' is m of family f in build b: choose another alias"):
+        add_model(layout, "mine", {**entry, "name": "other"})
+
+
+def test_a_model_is_not_kept_when_the_evaluation_cannot_begin(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    entry = {"provider": "openai", "name": "m", "family": "f", "base_url": "http://localhost:1/v1"}
+    for before in ({}, {"first": entry}):
+        for alias in before:
+            add_model(layout, alias, entry)
+        with pytest.raises(ConfigError), adding(layout, "mine", entry):
+            raise ConfigError("the family rule")
+        assert "mine" not in all_models(layout) and set(before) <= set(all_models(layout))
+    with adding(layout, "mine", entry):
+        pass
+    assert "mine" in all_models(layout)

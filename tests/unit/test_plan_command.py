@@ -67,7 +67,7 @@ def test_the_plan_names_the_budgets_it_passes(plan: Plan) -> None:
     )
     assert "Budget run.budget.max_calls = 100 is passed in any case" in out
     assert "Budget voting.budget.max_calls = 100 may be passed" in out
-    assert "judging.budget" not in out
+    assert "Budget judging.budget" not in out
 
 
 def test_a_budget_in_dollars_needs_prices(plan: Plan) -> None:

@@ -109,6 +109,8 @@ def record_of(
     return {
         "plan_revision": plan_revision,
         "profile": workspace.profile,
+        "overrides": list(workspace.remembered),
+        "guest": workspace.guest,
         "settings": plain_settings(stage, workspace),
         "sources": Revisions.of(workspace.layout, build).recorded(stage.sources(workspace.settings)),
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},

@@ -17,13 +17,17 @@ from tasks.foundation.tables.types import Language
 
 @dataclass
 class Workspace:
-    """Opened once a run. `stage_of` maps each table to the stage that makes it, for messages."""
+    """Opened once a run. `stage_of` maps each table to the stage that makes it, for messages. `remembered` is what the
+    settings have on top of the profile, for later runs of the build; those of a `guest`, which is one target more on
+    a benchmark that is there, do not count."""
 
     settings: Settings
     profile: str
     layout: Layout
     models: Mapping[str, ModelSpec]
     stage_of: Mapping[str, str] = field(default_factory=dict)
+    remembered: tuple[str, ...] = ()
+    guest: bool = False
     _encoder: Encoder | None = None
     _similarities: dict[Language, Similarity] = field(default_factory=dict)
     _cache: ReplyCache | None = None
@@ -32,7 +36,8 @@ class Workspace:
     def open(profile: str, overrides: tuple[str, ...] = (), layout: Layout | None = None) -> Workspace:
         """Settings of the profile with overrides; ConfigError before anything else happens."""
         layout = layout or Layout.default()
-        return Workspace(load_settings(profile, overrides), profile, layout, all_models(layout))
+        settings = load_settings(profile, overrides)
+        return Workspace(settings, profile, layout, all_models(layout), remembered=overrides)
 
     @property
     def encoder(self) -> Encoder:

@@ -146,16 +146,26 @@ def behind(commits: Mapping[str, Commit]) -> dict[str, list[str]]:
     return {run: tables for run, tables in late.items() if tables}
 
 
-def profile_of(commits: Mapping[str, Commit], guests: Collection[str]) -> str | None:
-    """The profile a build was made with; None where no commit says.
+@dataclass(frozen=True, slots=True)
+class MadeWith:
+    """The profile a build was made with, and the settings on top of it, as section.key=value."""
 
-    That of the newest commit of a stage that no evaluation of a further target runs (`guests` name those that do);
-    without any, that of the oldest commit: the first target's.
+    profile: str
+    overrides: tuple[str, ...]
+
+
+def made_with(commits: Mapping[str, Commit], guests: Collection[str]) -> MadeWith | None:
+    """What a build was made with; None where no commit says.
+
+    That of the newest commit that is no further target's; without any, that of the oldest, which is the first
+    target's. Commits that do not say whose they are count as such where their stage is one of `guests`.
     """
     telling = sorted((commit for commit in commits.values() if "profile" in commit.record), key=lambda c: c.ended_at)
-    own = [commit for commit in telling if commit.stage not in guests]
+    own = [commit for commit in telling if not commit.record.get("guest", commit.stage in guests)]
     chosen = own[-1:] or telling[:1]
-    return str(chosen[0].record["profile"]) if chosen else None
+    if not chosen:
+        return None
+    return MadeWith(str(chosen[0].record["profile"]), tuple(chosen[0].record.get("overrides", ())))
 
 
 def builds(layout: Layout) -> list[str]:

@@ -12,11 +12,11 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tasks.foundation.errors import BuildBusy
 from tasks.foundation.store.durable import told_of
@@ -68,10 +68,35 @@ def _sign(file: IO[str]) -> None:
     file.flush()
 
 
+def at_work(path: Path) -> str | None:
+    """The process of this machine that holds the lock of `path`, for people to read; None when none does. Only looks:
+    nobody who wants the lock is kept from it."""
+    try:
+        owner = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if owner["host"] != socket.gethostname() or not _lives(owner["pid"]):
+        return None
+    return _told(owner)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _owner(file: IO[str]) -> str:
     file.seek(0)
     try:
-        owner = json.loads(file.read())
+        return _told(json.loads(file.read()))
     except ValueError:
         return "another process"
+
+
+def _told(owner: Mapping[str, Any]) -> str:
     return "process {pid} on {host} (`{command}`, since {since})".format(**owner)

@@ -1,0 +1,24 @@
+"""Whether a server of this machine is up, before anything is asked of it."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+from tasks.foundation.llm.request import ModelSpec
+
+KNOCK_SECONDS = 1.0
+PORTS = {"http": 80, "https": 443}
+
+
+def silent(spec: ModelSpec) -> str | None:
+    """That nothing listens where the model should be served, or None. Only this machine is knocked at; other
+    endpoints show when they are asked."""
+    url = urlsplit(spec.base_url or "")
+    if url.hostname not in ("localhost", "127.0.0.1", "::1"):
+        return None
+    try:
+        socket.create_connection((url.hostname, url.port or PORTS[url.scheme]), timeout=KNOCK_SECONDS).close()
+    except OSError as error:
+        return f"{spec.alias}: nothing answers at {spec.base_url} ({error.strerror or error}); start its server"
+    return None

@@ -1,0 +1,132 @@
+"""What a run of a build takes over from how the build was made."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from flows import chain
+from flows.options import EvaluateOptions, RebuildOptions, RunOptions
+from tasks.foundation.accounting import Accounting
+from tasks.foundation.run import Workspace
+from tasks.foundation.settings import load_settings
+from tasks.foundation.store.commits import Commit, write_commit
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.locks import at_work, lock
+
+MADE = Commit(
+    build="b",
+    stage="scenes",
+    member=None,
+    fingerprint="f",
+    revision=0,
+    partial=False,
+    tables={},
+    drafts={},
+    accounting=Accounting(),
+    components={},
+    parents={},
+    started_at="2026-11-01T10:00:00+00:00",
+    ended_at="2026-11-01T10:00:00+00:00",
+    ends_chain=False,
+    usage={},
+    record={"profile": "test", "overrides": ["scenes.sample.en=4", "voting.arbiter=scripted-b"], "guest": False},
+)
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    monkeypatch.delenv("COLLOQUY_PROFILE", raising=False)
+    layout = Layout(tmp_path)
+    write_commit(layout, MADE)
+    return layout
+
+
+def later(layout: Layout, stage: str, **record: object) -> None:
+    ended = {"started_at": "2026-11-02T10:00:00+00:00", "ended_at": "2026-11-02T10:00:00+00:00"}
+    write_commit(layout, dataclasses.replace(MADE, stage=stage, record=record, **ended))
+
+
+def test_a_build_goes_on_with_the_profile_and_settings_it_was_made_with(layout: Layout) -> None:
+    found = chain.settled(RebuildOptions(build="b", set=["judging.temperature=1"]), layout)
+    assert found.profile == "test"
+    assert found.set == ["scenes.sample.en=4", "voting.arbiter=scripted-b", "judging.temperature=1"]
+
+
+def test_a_named_profile_begins_with_that_profile_alone(layout: Layout) -> None:
+    found = chain.settled(RunOptions(build="b", profile="demo", set=["run.seed=1"]), layout)
+    assert (found.profile, found.set) == ("demo", ["run.seed=1"])
+
+
+@pytest.mark.parametrize("given", ["scenes.sample.en=9", "scenes.sample={en: 9, zh: 9}"])
+def test_a_setting_replaces_the_remembered_one_and_what_is_below_it(layout: Layout, given: str) -> None:
+    found = chain.settled(RunOptions(build="b", set=[given]), layout)
+    assert found.set == ["voting.arbiter=scripted-b", given]
+    assert load_settings("test", found.set).scenes.sample.en == 9
+
+
+def test_a_new_build_has_the_usual_profile(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chain.settled(RunOptions(build="other"), layout).profile == "demo"
+    monkeypatch.setenv("COLLOQUY_PROFILE", "local")
+    assert chain.settled(RunOptions(build="other"), layout).profile == "local"
+    assert chain.settled(RunOptions(build="b"), layout).profile == "test"
+
+
+def test_one_target_more_does_not_change_what_a_build_was_made_with(layout: Layout) -> None:
+    later(layout, "judging", profile="local", overrides=["judging.temperature=1"], guest=True)
+    assert chain.settled(RunOptions(build="b"), layout).profile == "test"
+    later(layout, "judging", profile="local", overrides=["judging.temperature=1"], guest=False)
+    assert chain.settled(RunOptions(build="b"), layout).set == ["judging.temperature=1"]
+
+
+def test_commits_that_do_not_say_whose_they_are_count_by_their_stage(layout: Layout) -> None:
+    later(layout, "judging", profile="local")
+    assert chain.settled(RunOptions(build="b"), layout).profile == "test"
+    later(layout, "voting", profile="local")
+    assert chain.settled(RunOptions(build="b"), layout).profile == "local"
+
+
+def test_a_fresh_build_stays_fresh() -> None:
+    options = RunOptions(profile="test", fresh=True, set=["run.seed=3"])
+    assert options.remembered == options.overrides == ("run.seed=3", "run.fresh=true")
+    assert RunOptions(profile="test", fresh=True, set=list(options.remembered)).remembered == options.remembered
+
+
+def test_a_target_is_of_one_run_and_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COLLOQUY_ARTIFACTS", str(tmp_path))
+    options = EvaluateOptions(profile="test", build="b", target="scripted-b", set=["run.seed=3"])
+    workspace: Workspace = chain.open_workspace(options)
+    assert workspace.settings.conversation.targets == workspace.settings.awareness.targets == ["scripted-b"]
+    assert (workspace.remembered, workspace.guest) == (("run.seed=3",), True)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "missing"),
+    [("demo", {"chatseeds", "conversation"}), ("eyt", {"scenes", "curation", "interaction"}), ("both", set())],
+)
+def test_a_benchmark_leaves_out_what_only_the_other_needs(benchmark: str, missing: set[str]) -> None:
+    options = RebuildOptions(profile="test", set=[f"run.benchmark={benchmark}"])
+    assert missing.isdisjoint(chain.selected(options))
+    assert {"personas", "judging", "metrics"} <= set(chain.selected(options))
+    assert "personas" not in chain.selected(options.model_copy(update={"from_stage": "chatseeds"}))
+    assert chain.selected(options.model_copy(update={"only": "conversation"})) == ("conversation",)
+
+
+@pytest.mark.parametrize(("profile", "benchmark"), [("demo-paper", "demo"), ("eyt-paper", "eyt"), ("demo", "both")])
+def test_the_profiles_of_the_papers_run_one_benchmark(profile: str, benchmark: str) -> None:
+    assert load_settings(profile).run.benchmark == benchmark
+
+
+def test_who_is_at_work_is_seen_without_taking_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / ".voting.lock"
+    assert at_work(path) is None
+    with lock(path, "stage voting", 0):
+        assert f"process {os.getpid()} on {socket.gethostname()}" in (at_work(path) or "")
+    assert at_work(path) is None
+    path.write_text(json.dumps({"pid": 2**22 + 1, "host": socket.gethostname(), "command": "c", "since": "s"}))
+    assert at_work(path) is None, "of a process that was killed the file stays"
