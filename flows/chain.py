@@ -12,7 +12,7 @@ from typing import TypeVar, get_args
 from flows.options import EVALUATION, ONLY_DEMO, ONLY_EYT, RebuildOptions, RunOptions, StageName
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
-from tasks.foundation.settings import Settings
+from tasks.foundation.settings import Settings, profile_from_anywhere
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import commits_of, made_with
 from tasks.foundation.store.layout import Layout
@@ -100,7 +100,7 @@ def settled(options: Options, layout: Layout | None = None) -> Options:
     """The options with a profile: unless one is named, that of the build, with the settings it was made with below
     those of the options; for a build that is not there yet COLLOQUY_PROFILE, else demo."""
     if options.profile:
-        return options
+        return options.model_copy(update={"profile": profile_from_anywhere(options.profile)})
     made = made_with(commits_of(layout or Layout.default(), options.build_on(date.today())), EVALUATION)
     if made is None:
         return options.model_copy(update={"profile": usual_profile()})

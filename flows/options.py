@@ -55,7 +55,7 @@ class RunOptions(BaseModel):
 
     profile: str | None = Field(
         default=None,
-        description="a file of configs/profiles, without .yaml; none: what the build was made with, else demo",
+        description="a file of configs/profiles, without .yaml, or the path of your own; none: the build's, else demo",
     )
     build: str = Field(default="main", description="name of the build; {date} becomes today's date")
     force: bool = Field(default=False, description="run again what is up to date; replies come from the cache")

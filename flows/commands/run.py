@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Profile = Annotated[
     str | None,
-    typer.Option(help="A file of configs/profiles; else what the build was made with, COLLOQUY_PROFILE, or demo."),
+    typer.Option(help="One of configs/profiles or a .yaml of yours; else the build's own, COLLOQUY_PROFILE, or demo."),
 ]
 Build = Annotated[str, typer.Option(help="Name of the build; {date} becomes today's date.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting: section.key=value.")]

@@ -137,14 +137,24 @@ def profile_names() -> list[str]:
 
 
 def profile_file(profile: str) -> Path:
-    """The profile's file; ConfigError for a name that has none."""
-    path = CONFIGS / "profiles" / f"{profile}.yaml"
+    """The profile's file: a name is one of configs/profiles, what ends in `.yaml` is a path; ConfigError for none."""
+    if profile.endswith(".yaml"):
+        path = Path(profile).expanduser()
+        if not path.is_file():
+            raise ConfigError(f"profile {profile}: there is no such file; looked for {path.absolute()}")
+        return path
     if profile not in profile_names():
         raise ConfigError(
             f"profile {profile!r} does not exist; expected one of {', '.join(profile_names())}"
-            f"{_did_you_mean(profile, profile_names())}. Profiles are files in {CONFIGS / 'profiles'}."
+            f"{_did_you_mean(profile, profile_names())}, or the path of a file of your own that ends in .yaml. "
+            f"Profiles are files in {CONFIGS / 'profiles'}."
         )
-    return path
+    return CONFIGS / "profiles" / f"{profile}.yaml"
+
+
+def profile_from_anywhere(profile: str) -> str:
+    """The profile as it is found from whatever folder is the current one: the path of a file becomes absolute."""
+    return str(Path(profile).expanduser().absolute()) if profile.endswith(".yaml") else profile
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:

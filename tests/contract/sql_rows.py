@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -279,7 +280,15 @@ def _some(type_: pa.DataType) -> Any:
 
 
 def _stage(stage: str, **counts: int) -> dict[str, Any]:
-    return {"build": "b1", "stage": stage, "started_at": NOON, "ended_at": LATER, **counts}
+    reasons = {
+        "filtered_by": _reasons("near", counts["n_filtered"]),
+        "failed_by": _reasons("schema", counts["n_failed"]),
+    }
+    return {"build": "b1", "stage": stage, "started_at": NOON, "ended_at": LATER, **counts, **reasons}
+
+
+def _reasons(reason: str, count: int) -> str:
+    return json.dumps({reason: count} if count else {})
 
 
 def _item(task: str, **values: Any) -> dict[str, Any]:

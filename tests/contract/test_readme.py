@@ -11,13 +11,15 @@ import pytest
 import typer
 
 from flows.cli import app
-from flows.options import StageName
+from flows.options import RebuildOptions, StageName
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.sections import PersonaSource, SceneSource
 from tasks.foundation.settings import profile_names
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = {path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/commands.md")}
+PAGES = {
+    path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/commands.md", "docs/own-data.md")
+}
 LINES = sorted(
     {line.removeprefix("$ ") for text in PAGES.values() for line in text.splitlines() if line.startswith("$ ")}
     | {found for found in re.findall(r"`(colloquy [a-z][^`]*)`", README) if "…" not in found}
@@ -36,6 +38,15 @@ def test_every_command_shown_is_one_that_the_command_line_takes(line: str) -> No
     if "{" not in line:
         placeholders = {"DIR": "a-folder", "BUILD": "a-build"}
         group.make_context(line, [placeholders.get(word, word) for word in words])
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.startswith("prefect deployment run")])
+def test_every_deployment_shown_takes_the_options_shown(line: str) -> None:
+    words = shlex.split(line)
+    assert words[3] == "rebuild/colloquy"
+    name, _, value = words[words.index("--param") + 1].partition("=")
+    assert name == "options"
+    RebuildOptions.model_validate_json(value)
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("make")])

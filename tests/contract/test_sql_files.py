@@ -48,3 +48,16 @@ def test_a_file_names_no_path(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert "read_parquet" not in text
     assert "/" not in re.sub(r"--.*|[a-z0-9_.)]+ / [a-z(]+", "", text)
+
+
+def test_row_endings_count_every_row_of_a_stage_once() -> None:
+    with tables_of(good()) as connection:
+        endings = connection.execute((ROOT / "sql" / "reports" / "row_endings.sql").read_text(encoding="utf-8"))
+        found = [(run, outcome, reason, n_rows) for run, _, outcome, reason, n_rows, _ in endings.fetchall()]
+    assert found == [
+        ("personas", "produced", None, 1),
+        ("personas", "filtered", "near", 1),
+        ("personas", "failed", "schema", 1),
+        ("scenes", "produced", None, 1),
+        ("scenes", "filtered", "near", 1),
+    ]

@@ -61,9 +61,9 @@ class WordEncoder(Encoder):
 class FakeContext:
     """A `StageContext` that keeps rows in memory, but for those its writers have stored."""
 
-    def __init__(self, stage: Stage, *overrides: str, encoder: Encoder | None = None) -> None:
+    def __init__(self, stage: Stage, *overrides: str, encoder: Encoder | None = None, profile: str = "test") -> None:
         self.stage = stage
-        self.settings: Settings = load_settings("test", overrides)
+        self.settings: Settings = load_settings(profile, overrides)
         self._encoder = encoder or WordEncoder()
         self._rows: dict[str, list[Row]] = {}
         self._folder = tempfile.TemporaryDirectory()

@@ -108,3 +108,11 @@ def test_numbers_in_a_filter_are_read_as_they_stand_in_the_source() -> None:
     source = "{pool: p, reader: nemotron, path: x, where: {age: [30, 31.5], country: [USA]}}"
     (found,) = load_settings("test", [f"personas.sources=[{source}]"]).personas.sources
     assert found.where == {"age": ["30", "31.5"], "country": ["USA"]}
+
+
+def test_a_profile_may_be_a_file_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    with pytest.raises(ConfigError, match=r"there is no such file; looked for .*mine\.yaml"):
+        load_settings(str(file))
+    file.write_text("description: mine\npersonas: {pool_size: 7}\n", encoding="utf-8")
+    assert load_settings(str(file)).personas.pool_size == 7

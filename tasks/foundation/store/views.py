@@ -7,6 +7,7 @@ writing in place and may be deleted at any time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,8 @@ _STAGE_RUN_COLUMNS = (
     ("n_produced", "bigint"),
     ("n_filtered", "bigint"),
     ("n_failed", "bigint"),
+    ("filtered_by", "varchar"),
+    ("failed_by", "varchar"),
     ("calls", "bigint"),
     ("cost_usd", "double"),
     ("started_at", "timestamptz"),
@@ -215,6 +218,8 @@ def _stage_run(commit: Commit) -> str:
         accounting.n_produced,
         accounting.n_filtered,
         accounting.n_failed,
+        json.dumps(dict(accounting.filtered), ensure_ascii=False),
+        json.dumps(dict(accounting.failed), ensure_ascii=False),
         commit.usage.get("calls"),
         commit.usage.get("cost_usd"),
         commit.started_at,

@@ -1,0 +1,67 @@
+"""docs/own-data.md, followed to the letter: its files, its profile, and the two stages that read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from flows import chain
+from flows.options import RunOptions
+from tasks.foundation.checkout import ROOT
+from tasks.foundation.run import Workspace
+from tasks.foundation.stage import Prepared, Stage
+from tasks.foundation.store.layout import Layout
+from tasks.personas.task import STAGE as PERSONAS
+from tasks.scenes.task import STAGE as SCENES
+from tests.unit.source_stages import FakeContext, rows_of
+
+GUIDE = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
+FILES = ("mine/people.csv", "mine/talks.jsonl", "mine/mine.yaml")
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    """The path of the profile, beside the other two files, in a folder of its own instead of the checkout's."""
+    (tmp_path / "mine").mkdir()
+    blocks = re.findall(r"```(?:csv|json|yaml)\n(.*?)```", GUIDE, flags=re.S)
+    for name, text in zip(FILES, blocks, strict=True):
+        assert f"`{name}`" in GUIDE
+        (tmp_path / name).write_text(text.replace("path: mine/", f"path: {tmp_path}/mine/"), encoding="utf-8")
+    return str(tmp_path / "mine" / "mine.yaml")
+
+
+def prepared(stage: Stage, profile: str) -> tuple[FakeContext, Prepared]:
+    context = FakeContext(stage, profile=profile)
+    stage.check(context)
+    return context, stage.prepare(context)
+
+
+def test_its_personas_are_read(profile: str) -> None:
+    context, made = prepared(PERSONAS, profile)
+    context.add(made.rows)
+    found = context.made("persona_candidates").sort("source_key")
+    assert found.select("source_key", "age", "city").rows() == [
+        *(("p1", 34, "Lisbon"), ("p2", 41, "Brno"), ("p3", 58, "Turin"))
+    ]
+    assert len(rows_of(made.rows["persona_pool"])) == 3
+    assert (made.accounting.n_in, made.accounting.n_produced) == (3, 3)
+
+
+def test_its_dialogues_are_read(profile: str) -> None:
+    context, made = prepared(SCENES, profile)
+    context.add(made.rows)
+    seeds = context.made("seed_dialogues")
+    assert seeds["turn_count"].to_list() == [4, 4]
+    assert not made.accounting.failed and not made.accounting.filtered
+
+
+def test_its_profile_names_models_that_are_there_and_families_that_may_judge(
+    profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace.open(profile, layout=Layout(tmp_path / "artifacts"))
+    monkeypatch.chdir(tmp_path)
+    settled = chain.settled(RunOptions(profile="mine/mine.yaml", build="first"), Layout(tmp_path / "artifacts"))
+    assert settled.profile == profile
+    assert workspace.settings.judging.judges == ["gemini-3.1-pro-thinking"]
