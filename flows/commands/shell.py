@@ -11,13 +11,13 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table as Grid
 
 from flows.commands.answers import Format
-from flows.commands.sql import ask
+from flows.commands.screen import terminal
+from flows.commands.sql import ask, ends_input, is_command
 from tasks.foundation.errors import ColloquyError, ConfigError
-from tasks.foundation.store.commits import shown_build
+from tasks.foundation.store.commits import builds, shown_build
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import duckdb_type, open_views
 from tasks.foundation.tables import TABLES
@@ -29,23 +29,28 @@ Statements end with ; and may run over several lines.
   .format table|csv|json how answers are written
   .help                  this
   .quit                  leave (so does Ctrl-D); Ctrl-C drops the line
-Schema main shows the build of `colloquy use`, schema history all builds."""
+Schema main shows the build of --build or `colloquy use`, schema history all builds."""
+
+STAGE_RUNS = {"stage_runs": "one row per committed stage: its rows, calls and cost"}
+HISTORY = "Each of them is in schema history too (history.scenes …), with the rows of all builds by the column build."
 
 
 class Shell:
     """Reads statements, answers them, survives mistakes. Sees new commits as they are made."""
 
-    def __init__(self, layout: Layout, form: Format) -> None:
+    def __init__(self, layout: Layout, form: Format, build: str | None = None) -> None:
         self._layout = layout
         self._form = form
-        self._console = Console(highlight=False, soft_wrap=True)
-        self._connection = open_views(layout)
+        self._build = build
+        self._console = terminal()
+        self._connection = open_views(layout, build)
         self._version = self._file_version()
 
     def run(self) -> None:
         """Until Ctrl-D or .quit."""
         session = self._session()
-        self._console.print(f"build {shown_build(self._layout) or 'none yet'}; .help for help, Ctrl-D to leave")
+        shown = self._build or shown_build(self._layout) or "none yet"
+        self._console.print(f"build {shown}{self._history()}; .help for help, Ctrl-D to leave", soft_wrap=True)
         while True:
             try:
                 text = session.prompt("colloquy> ").strip()
@@ -61,25 +66,41 @@ class Shell:
     def answer(self, text: str) -> None:
         """Answer a statement or a dot command; a mistake is one message."""
         try:
-            if text.startswith("."):
-                self._dot(text.rstrip(";").split())
-            else:
-                self._see_new_commits()
-                ask(self._connection, text, self._form)
+            self._see_new_commits()
+            self._obey(text)
         except ColloquyError as error:
-            self._console.print(str(error), style="red", markup=False)
+            self._console.print(str(error), style="red", markup=False, soft_wrap=True)
         except KeyboardInterrupt:
             self._connection.interrupt()
             self._console.print("interrupted")
+
+    def obey(self, parts: Iterable[str]) -> None:
+        """Statements and dot commands that were not typed here; the first mistake ends it, with ConfigError."""
+        for part in parts:
+            if part in (".quit", ".exit"):
+                return
+            self._obey(part)
+
+    def _obey(self, text: str) -> None:
+        if is_command(text):
+            self._dot(text.rstrip(";").split())
+            return
+        ask(self._connection, text, self._form)
+        if self._form is Format.table and text.rstrip("; \n").lower().split() == ["show", "tables"]:
+            self._console.print(HISTORY, soft_wrap=True)
+
+    def _history(self) -> str:
+        """How many builds schema history has, where there is more than one."""
+        count = len(builds(self._layout))
+        return f" in schema main, all {count} builds in schema history" if count > 1 else ""
 
     def _dot(self, words: list[str]) -> None:
         match words:
             case [".help"]:
                 self._console.print(HELP, markup=False)
-            case [".tables"]:
-                self._console.print(tables_grid(TABLES))
-            case [".tables", word]:
-                self._console.print(tables_grid(name for name in TABLES if word in name))
+            case [".tables", *words] if len(words) < 2:
+                self._console.print(tables_grid("".join(words)))
+                self._console.print(HISTORY, soft_wrap=True)
             case [".schema", name] if name in TABLES:
                 self._console.print(columns_grid(name))
             case [".format", form] if form in tuple(Format):
@@ -96,7 +117,7 @@ class Shell:
         version = self._file_version()
         if version != self._version:
             self._connection.close()
-            self._connection = open_views(self._layout)
+            self._connection = open_views(self._layout, self._build)
             self._version = self._file_version()
             self._console.print("(new commits: the views were opened anew)", style="dim")
 
@@ -120,13 +141,14 @@ class Shell:
         )
 
 
-def tables_grid(names: Iterable[str]) -> Grid:
-    """Tables and their grain."""
+def tables_grid(word: str = "") -> Grid:
+    """Tables with a word in their names, and their grain."""
     grid = Grid(box=SIMPLE_HEAD)
     grid.add_column("table", no_wrap=True)
     grid.add_column("holds")
-    for name in names:
-        grid.add_row(name, TABLES[name].grain)
+    for name, grain in {**{table.name: table.grain for table in TABLES.values()}, **STAGE_RUNS}.items():
+        if word in name:
+            grid.add_row(name, grain)
     return grid
 
 
@@ -141,12 +163,6 @@ def columns_grid(name: str) -> Grid:
         meaning = table.row.model_fields[field.name].description or ""
         grid.add_row(field.name, duckdb_type(field.type), meaning)
     return grid
-
-
-def ends_input(text: str) -> bool:
-    """Whether Enter ends the input: a finished statement, a dot command or nothing at all."""
-    text = text.strip()
-    return not text or text.startswith(".") or text.endswith(";")
 
 
 def _enter_when_complete() -> KeyBindings:
@@ -166,4 +182,4 @@ def _enter_when_complete() -> KeyBindings:
 
 def _words() -> list[str]:
     columns = {column for table in TABLES.values() for column in table.columns}
-    return [*TABLES, "stage_runs", *sorted(columns), "history", ".tables", ".schema", ".format", ".help", ".quit"]
+    return [*TABLES, *STAGE_RUNS, *sorted(columns), "history", ".tables", ".schema", ".format", ".help", ".quit"]

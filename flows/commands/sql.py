@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 def sql(
     query: Annotated[str | None, typer.Argument(help="A query; a shell opens without.", show_default=False)] = None,
+    build: Annotated[
+        str | None, typer.Option(help="The build of schema main; that of `colloquy use` when not given.")
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.table,
     file: Annotated[Path | None, typer.Option(help="A file with a query, as sql/reports/funnel.sql.")] = None,
 ) -> None:
@@ -34,15 +38,58 @@ def sql(
         query = _text_of(file)
     if query is None and not sys.stdin.isatty():
         query = sys.stdin.read()
+    layout = Layout.default()
     if query is None:
         from flows.commands.shell import Shell
 
-        Shell(Layout.default(), form).run()
+        Shell(layout, form, build).run()
+        return
+    if form is Format.table:
+        _say_build(layout, build)
+    parts = pieces(query)
+    if any(is_command(part) for part in parts):
+        from flows.commands.shell import Shell
+
+        Shell(layout, form, build).obey(parts)
         return
     from tasks.foundation.store.views import open_views
 
-    with open_views(Layout.default()) as connection:
+    with open_views(layout, build) as connection:
         ask(connection, query, form)
+
+
+def _say_build(layout: Layout, build: str | None) -> None:
+    """Which build answers, to standard error; nothing where there is no other."""
+    from tasks.foundation.store.commits import builds, shown_build
+
+    there, shown = builds(layout), build or shown_build(layout)
+    if len(there) > 1 and shown in there:
+        typer.echo(f"schema main: build {shown}, one of {len(there)}; --build NAME asks another", err=True)
+
+
+def pieces(text: str) -> list[str]:
+    """`text` as dot commands and the statements between them, in order.
+
+    A line that begins with a dot is a command only where a statement may begin.
+    """
+    found = [""]
+    for line in text.splitlines(keepends=True):
+        if is_command(line) and ends_input(found[-1]):
+            found += [line.strip(), ""]
+        else:
+            found[-1] += line
+    return [part for part in found if part.strip()]
+
+
+def is_command(text: str) -> bool:
+    """Whether a line is ours rather than SQL; `.5` is a number."""
+    return re.match(r"\s*\.[a-z]", text) is not None
+
+
+def ends_input(text: str) -> bool:
+    """Whether Enter ends the input: a finished statement, a dot command or nothing at all."""
+    text = text.strip()
+    return not text or text.startswith(".") or text.endswith(";")
 
 
 def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
@@ -65,8 +112,6 @@ def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
 
 def _refuse_writing(statement: duckdb.Statement, layout: Layout) -> None:
     """ConfigError for what could write into the store: answers may be written to files elsewhere, named plainly."""
-    import re
-
     from tasks.foundation.errors import ConfigError
 
     kind, text = statement.type.name, statement.query

@@ -9,18 +9,23 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from flows import cli
 from flows.commands.cache import age
-from flows.commands.shell import Shell, ends_input
+from flows.commands.shell import Shell
+from flows.commands.sql import ends_input, pieces
 from flows.commands.status import age_of
 from tasks.foundation import errors
+from tasks.foundation.accounting import Accounting
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
+from tasks.foundation.store.commits import Commit, write_commit
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import rebuild_views
+from tasks.foundation.tables import TABLES
 
 
 class Ended(NamedTuple):
@@ -163,6 +168,74 @@ def test_an_answer_without_rows_is_still_json(colloquy: Run) -> None:
 def test_a_query_may_come_from_standard_input_and_hold_several_statements(colloquy: Run) -> None:
     ended = colloquy("sql", "--format", "csv", typed="select 1 as a; select 2 as b;")
     assert ended.out == "a\n1\nb\n2\n"
+
+
+def test_a_query_is_asked_of_the_named_build(colloquy: Run) -> None:
+    for build in ("b1", "b2"):
+        commit_scenes(build)
+    query = "select distinct build from stage_runs"
+    assert [colloquy("sql", "--build", build, query, "--format", "csv").out for build in ("b1", "b2")] == [
+        *("build\nb1\n", "build\nb2\n")
+    ]
+    told = colloquy("sql", "--build", "b1", query).err
+    assert told == "schema main: build b1, one of 2; --build NAME asks another\n"
+    assert colloquy("sql", "--build", "b1", query, "--format", "json").err == ""
+    ended = colloquy("sql", "--build", "nix", query)
+    assert (ended.code, ended.err) == (
+        4,
+        "store error: build 'nix' does not exist; expected one of: b1, b2\n",
+    )
+
+
+def test_a_named_build_cannot_be_used_to_write_into_the_store(colloquy: Run) -> None:
+    commit_scenes("b1")
+    store = Layout.default().database
+    ended = colloquy("sql", "--build", "b1", f"attach '{store}' as s; create table s.mine (i int)")
+    assert (ended.code, "read-only" in ended.err) == (2, True)
+
+
+def test_where_one_build_is_there_nothing_is_said_of_others(colloquy: Run) -> None:
+    commit_scenes("b1")
+    assert colloquy("sql", "select 1").err == ""
+
+
+def commit_scenes(build: str) -> None:
+    """A commit without rows, and the views of it."""
+    nothing: dict[str, Any] = {}
+    layout = Layout.default()
+    write_commit(
+        layout,
+        Commit(
+            *(build, "scenes", None, "f" * 16, 0, False, nothing, nothing, Accounting(), nothing, nothing),
+            started_at="2026-12-01T10:00:00+00:00",
+            ended_at="2026-12-01T11:00:00+00:00",
+            ends_chain=False,
+            usage={},
+        ),
+    )
+    rebuild_views(layout)
+
+
+def test_dot_commands_may_come_from_standard_input(colloquy: Run) -> None:
+    ended = colloquy("sql", typed="select\n .5 as half;\n.format csv\nselect 2 as two;\n.tables seed\n")
+    assert ended.code == 0
+    assert "half" in ended.out and "two\n2\n" in ended.out
+    assert "chat_seeds" in ended.out and "verdicts" not in ended.out
+    wrong = colloquy("sql", typed=".nix")
+    assert (wrong.code, ".help lists what is" in wrong.err) == (2, True)
+
+
+def test_a_line_that_begins_with_a_dot_within_a_statement_is_part_of_it() -> None:
+    assert pieces("select 'a\n.tables';\n.tables\n") == ["select 'a\n.tables';\n", ".tables"]
+    assert pieces("select\n.5") == ["select\n.5"]
+
+
+def test_tables_that_are_listed_are_those_that_are_documented(colloquy: Run) -> None:
+    listed = colloquy("sql", "show tables", "--format", "csv").out.split()[1:]
+    assert sorted(listed) == sorted([*TABLES, "stage_runs"])
+    told = colloquy("sql", typed=".tables").out
+    assert all(f" {name} " in told for name in listed)
+    assert "history.scenes" in told
 
 
 def test_enter_ends_the_input_once_the_statement_is_finished() -> None:

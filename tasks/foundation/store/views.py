@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -58,15 +59,19 @@ def rebuild_views(layout: Layout) -> None:
     """
 
     def write(path: Path) -> None:
-        with told_of_reading(), duckdb.connect() as connection:
-            connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
-            connection.execute("use colloquy")
-            _create_views(connection, layout, shown_build(layout))
-            connection.execute("use memory")
-            connection.execute("detach colloquy")
+        _write_views(path, layout, shown_build(layout))
 
     with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
         replace_file(layout.database, layout.scratch, write)
+
+
+def _write_views(path: Path, layout: Layout, shown: str | None) -> None:
+    with told_of_reading(), duckdb.connect() as connection:
+        connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
+        connection.execute("use colloquy")
+        _create_views(connection, layout, shown)
+        connection.execute("use memory")
+        connection.execute("detach colloquy")
 
 
 @contextmanager
@@ -87,11 +92,26 @@ def told_of_reading() -> Iterator[None]:
         ) from None
 
 
-def open_views(layout: Layout) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the views, made anew first when they are missing or the folder has moved."""
+def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to the views, made anew first when they are missing or the folder has moved.
+
+    With a build, schema `main` shows that one; StoreError when it does not exist.
+    """
+    if build is not None:
+        return _open_views_of(layout, build)
     if not _fits(layout):
         rebuild_views(layout)
     return duckdb.connect(str(layout.database), read_only=True)
+
+
+def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
+    """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
+    _known(layout, build)
+    with TemporaryDirectory(prefix="colloquy-views-") as folder:
+        file = Path(folder) / layout.database.name
+        _write_views(file, layout, build)
+        spill = f"{layout.database}.tmp"
+        return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
 
 
 def views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
@@ -134,7 +154,7 @@ def _fits(layout: Layout) -> bool:
         return False
     try:
         with duckdb.connect(str(layout.database), read_only=True) as connection:
-            found = connection.execute("select root from main.store").fetchone()
+            found = connection.execute("select main.store_root()").fetchone()
     except duckdb.Error:
         return False
     return found == (str(layout.root),)
@@ -149,7 +169,7 @@ def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: 
         _create_view(connection, layout, "history", table, every)
     for schema, commits in (("main", current), ("history", every)):
         connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
-    connection.execute(f"create view main.store as select '{_quoted(str(layout.root))}' as root")
+    connection.execute(f"create macro main.store_root() as '{_quoted(str(layout.root))}'")
 
 
 def _create_view(
