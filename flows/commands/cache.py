@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -52,6 +52,8 @@ def prune(
         raise ConfigError("expected --older-than or --stage: pruning without a condition would delete nothing")
     before = datetime.now(UTC) - age(older_than) if older_than else None
     with _cache() as cache:
+        if stage is not None:
+            _refuse_unknown_stage(cache, stage)
         typer.echo(f"{cache.prune(older_than=before, stage=stage):,} replies deleted")
 
 
@@ -65,6 +67,8 @@ def export(
     from tasks.foundation.llm.cache_files import export_replies
 
     with _cache() as cache:
+        if build is not None:
+            _refuse_unknown_build(cache, build)
         try:
             written = export_replies(cache, path, runs=f"{build}/" if build else "")
             typer.echo(f"{written:,} replies written to {path}")
@@ -91,6 +95,29 @@ def age(text: str) -> timedelta:
         raise ConfigError(f"expected an age like 30d, 12h or 45min, found {text!r}")
     count, unit = int(found[1]), found[2]
     return {"d": timedelta(days=count), "h": timedelta(hours=count), "min": timedelta(minutes=count)}[unit]
+
+
+def _refuse_unknown_stage(cache: ReplyCache, stage: str) -> None:
+    """ConfigError for a stage that neither the chain nor the cache knows."""
+    from flows.options import StageName
+    from tasks.foundation.errors import ConfigError
+
+    known = dict.fromkeys([*get_args(StageName), *cache.stages()])
+    if stage not in known:
+        raise ConfigError(f"--stage: expected one of {', '.join(known)}; found {stage!r}")
+
+
+def _refuse_unknown_build(cache: ReplyCache, build: str) -> None:
+    """StoreError for a build that is not in the store and has paid for no reply, as one that never got to a commit."""
+    from tasks.foundation.errors import StoreError
+    from tasks.foundation.store.commits import builds
+    from tasks.foundation.store.layout import Layout
+
+    if build in (known := builds(Layout.default())):
+        return
+    known = sorted({*known, *cache.builds()})
+    if build not in known:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import polars as pl
 
@@ -69,7 +70,13 @@ def check(context: StageContext) -> None:
     waiver = context.settings.conversation.family_waiver
     check_families(parties(context), waiver)
     for a, b in clashes(parties(context)):
-        log.warning("%s and %s are of one family (%s); waived: %s", a, b, a.family, waiver)
+        _tell_waived(a, b, waiver)
+
+
+@cache
+def _tell_waived(a: Party, b: Party, waiver: str | None) -> None:
+    """Said once a process: the rule is checked for every target, and before a run for all of them."""
+    log.warning("%s and %s are of one family (%s); waived: %s", a, b, a.family, waiver)
 
 
 def prepare(context: StageContext) -> Prepared:

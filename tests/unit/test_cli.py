@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +24,8 @@ from tasks.foundation import errors
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
+from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.request import RawReply, Usage
 from tasks.foundation.store.commits import Commit, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import rebuild_views
@@ -80,6 +84,8 @@ def colloquy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (["models", "pull", "gpt-9"], 2, "'gpt-9'"),
         (["cache", "prune"], 2, "--older-than or --stage"),
         (["cache", "prune", "--older-than", "soon"], 2, "30d, 12h or 45min"),
+        (["cache", "prune", "--stage", "nix"], 2, "expected one of personas, scenes, "),
+        (["cache", "export", "replies.parquet", "--build", "nix"], 4, "build 'nix' does not exist"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -265,6 +271,23 @@ def test_the_shell_survives_mistakes_and_knows_the_tables(tmp_path: Path, capsys
     assert ".schema expects one of" in out
     assert ".help lists what is" in out
     assert out.endswith("one\n1\n")
+
+
+def test_a_build_whose_replies_are_kept_may_be_exported_before_it_has_a_commit(colloquy: Run, tmp_path: Path) -> None:
+    file = tmp_path / "replies.parquet"
+    with ReplyCache(Layout.default().cache / "replies.sqlite") as cache:
+        asyncio.run(cache.put(entry("first/scenes", stage="scenes")))
+        asyncio.run(cache.put(entry("later/old", stage="old")))
+    assert colloquy("cache", "export", str(file), "--build", "first").out.startswith("1 replies written")
+    nix = colloquy("cache", "export", str(file), "--build", "nix")
+    assert (nix.code, "expected one of: first, later" in nix.err) == (4, True)
+    assert colloquy("cache", "prune", "--stage", "voting").out == "0 replies deleted\n"
+    assert colloquy("cache", "prune", "--stage", "old").out == "1 replies deleted\n"
+
+
+def entry(run_id: str, *, stage: str) -> Entry:
+    reply = RawReply("{}", Usage(), "stop")
+    return Entry(run_id, "{}", reply, run_id, "r1", stage, "scripted-a", datetime(2026, 12, 1, tzinfo=UTC))
 
 
 def test_ages_are_read_and_told(monkeypatch: pytest.MonkeyPatch) -> None:

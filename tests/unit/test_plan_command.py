@@ -93,6 +93,13 @@ def test_settings_that_no_run_would_accept_are_refused(plan: Plan) -> None:
     assert (code, "voting.arbiter" in err) == (2, True)
 
 
+def test_a_waived_clash_of_families_is_said_once(plan: Plan, caplog: pytest.LogCaptureFixture) -> None:
+    code, _, _ = plan("--profile", "eyt-paper", "--set", "conversation.family_waiver=a plan that says it once")
+    said = [message for message in caplog.messages if "waived: a plan that says it once" in message]
+    assert code == 0 and said
+    assert len(said) == len(set(said))
+
+
 def ran(
     decision: str, planned: tuple[float, float] | None, made: int, replayed: int = 0, *, earlier: int = 0
 ) -> StageResult:

@@ -176,6 +176,15 @@ class ReplyCache:
         )
         return [CacheStats(*row) for row in rows]
 
+    def stages(self) -> list[str]:
+        """The stages that there are replies of, by name."""
+        return [name for (name,) in self._read_all("select distinct stage from replies order by stage")]
+
+    def builds(self) -> list[str]:
+        """The builds that have paid for replies, by name. Goes through the whole file."""
+        build = "substr(run_id, 1, instr(run_id, '/') - 1)"
+        return [name for (name,) in self._read_all(f"select distinct {build} from replies order by 1") if name]
+
     def paid_under(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
         """Alias, whether in a batch job, and usage of every reply whose `run_id` begins so: what those runs have paid
         for."""
