@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,6 +25,8 @@ from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.similarity import LANGUAGES, similarity_of
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables.types import Language
+from tasks.foundation.weights_catalogue import CATALOGUE
 
 LITTLE_SPACE_BYTES = 2 * 1024**3
 OLDEST_PYTHON = (3, 11)
@@ -32,11 +34,16 @@ OLDEST_PYTHON = (3, 11)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `exit_code` is 0 when it is well, or no run needs it."""
+    """One thing that was looked at. `exit_code` is 0 when it is well, or (`optional`) a run does without it."""
 
     topic: str
     what: str
     exit_code: int = 0
+    optional: bool = False
+
+    @property
+    def mark(self) -> str:
+        return "missing" if self.exit_code else "optional" if self.optional else "ok"
 
 
 def examine(profile: str) -> Iterator[Finding]:
@@ -51,7 +58,6 @@ def examine(profile: str) -> Iterator[Finding]:
     else:
         yield Finding("settings", f"profile {profile} is valid")
         yield from _models(settings)
-    yield from _weights()
     yield _server()
 
 
@@ -110,22 +116,31 @@ def _models(settings: Settings) -> Iterator[Finding]:
             yield Finding("model", str(error), error.exit_code)
             continue
         problem = check_ready(spec) or silent(spec)
-        does = ", ".join(roles)
-        yield Finding("model", f"{problem} ({does})", 5) if problem else Finding("model", f"{_ready(spec)} ({does})")
-    yield from _encoders(settings)
+        told = f"{problem or _ready(spec)}{_origin(spec.name) if spec.provider == 'embedded' else ''}"
+        yield Finding("model", f"{told} ({', '.join(roles)})", 5 if problem else 0)
+    by_name: dict[str | None, list[Language]] = {}
+    for language in LANGUAGES:
+        by_name.setdefault(settings.encoder.of(language), []).append(language)
+    for name, languages in by_name.items():
+        yield _encoder(name, languages, settings)
 
 
-def _encoders(settings: Settings) -> Iterator[Finding]:
-    """English cannot do without its encoder; Chinese can."""
-    for language, name in LANGUAGES.items():
-        try:
-            found = similarity_of(language, settings)
-            if isinstance(found, Encoder):
-                yield Finding("encoder", f"{name}: {found.name} is here, {found.place}")
-            else:
-                yield Finding("encoder", f"{name}: {found.told}")
-        except ColloquyError as error:
-            yield Finding("encoder", str(error), error.exit_code)
+def _encoder(name: str | None, languages: Sequence[Language], settings: Settings) -> Finding:
+    """What texts of these languages are compared with. English cannot do without its encoder; Chinese can."""
+    knows, origin = " and ".join(LANGUAGES[language] for language in languages), _origin(name)
+    try:
+        found, *_ = [similarity_of(language, settings) for language in languages]
+        if isinstance(found, Encoder):
+            return Finding("encoder", f"{knows}: {found.name} is here, {found.place}{origin}")
+        return Finding("encoder", f"{knows}: {found.told}{origin}", optional=name is not None)
+    except ColloquyError as error:
+        return Finding("encoder", f"{knows}: {error}{origin}", error.exit_code)
+
+
+def _origin(name: str | None) -> str:
+    """Size, publisher and licence of weights that can be had; empty for a file or folder of the user's own."""
+    each = CATALOGUE.get(name or "")
+    return f" [{each.bytes / 1e6:.0f} MB, published by {each.publisher}, {each.licence}]" if each else ""
 
 
 def _ready(spec: ModelSpec) -> str:
@@ -134,19 +149,12 @@ def _ready(spec: ModelSpec) -> str:
     return f"{spec.alias}: ready, {spec.provider}"
 
 
-def _weights() -> Iterator[Finding]:
-    """All weights that can be had, with who published them; a missing one matters only to profiles that use it."""
-    for each in weights.listing():
-        where = "here" if each.path else f"not here, `colloquy models pull {each.name}` gets it"
-        size = f"{each.bytes / 1e6:.0f} MB"
-        yield Finding("weights", f"{each.name}: {where} ({size}, published by {each.publisher}, {each.licence})")
-
-
 def _server() -> Finding:
     configured = os.environ.get(environment.API_URL)
     if configured and not environment.answers(configured):
         return Finding("prefect", f"nothing answers at {configured} (PREFECT_API_URL): start it or unset it", 4)
     url = environment.server_url()
     if url is None:
-        return Finding("prefect", "no server is up: runs start a temporary one; `colloquy serve` starts server and UI")
+        told = "no server is up: runs start a temporary one; `colloquy serve` starts server and UI"
+        return Finding("prefect", told, optional=True)
     return Finding("prefect", f"server at {url}")

@@ -14,7 +14,6 @@ def doctor(profile: Profile = None) -> None:
 
     code = 0
     for finding in examine(profile or usual_profile()):
-        mark = "missing" if finding.exit_code else "ok"
-        typer.echo(f"{mark:<8}{finding.topic:<10}{finding.what}")
+        typer.echo(f"{finding.mark:<9}{finding.topic:<10}{finding.what}")
         code = code or finding.exit_code
     raise typer.Exit(code)

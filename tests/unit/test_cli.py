@@ -307,9 +307,26 @@ def test_the_doctor_never_shows_a_key(colloquy: Run, monkeypatch: pytest.MonkeyP
     assert ended.code == 5
 
 
-def test_the_doctor_names_the_publisher_of_every_weight(colloquy: Run) -> None:
-    ended = colloquy("doctor", "--profile", "test")
-    assert "published by Qwen, Apache-2.0" in ended.out
+def test_the_doctor_names_the_weights_of_the_profile_once_with_their_publisher(
+    colloquy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLLOQUY_MODELS_DIR", str(tmp_path))
+    lines = colloquy("doctor", "--profile", "demo").out.splitlines()
+    for name, publisher in (("smollm2-135m", "HuggingFaceTB"), ("all-minilm-l6-v2", "sentence-transformers")):
+        (named,) = [line for line in lines if f"models pull {name}" in line]
+        assert named.startswith("missing ") and f"published by {publisher}, Apache-2.0" in named
+    paper = colloquy("doctor", "--profile", "demo-paper").out
+    assert "smollm2-135m" not in paper and paper.count("models pull all-minilm-l6-v2") == 1
+
+
+def test_what_a_run_does_without_is_called_optional(
+    colloquy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLLOQUY_MODELS_DIR", str(tmp_path))
+    lines = colloquy("doctor", "--profile", "test").out.splitlines()
+    (chinese,) = [line for line in lines if "Chinese" in line]
+    assert chinese.startswith("optional encoder ") and "compared by their characters" in chinese
+    assert any(line.startswith("missing  encoder   English:") for line in lines)
 
 
 def test_checks_on_an_empty_store_find_nothing(colloquy: Run) -> None:
