@@ -18,6 +18,7 @@ from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
 from tasks.personas.reading import BadRow, Persona, Reading, checked_description
 from tasks.personas.repeats import read_each
+from tasks.personas.sexes import sex_of
 from tasks.personas.texts import text_of
 from tasks.personas.verbalise import paragraph, words
 
@@ -67,6 +68,7 @@ def parse_row(row: SourceRow, mapping: Mapping[str, str]) -> Persona:
         raise BadRow(f"expected a description and a key, found {description[:60]!r} and {ours.get('source_key')!r}")
     texts = {name: text_of(ours.get(name)) for name in TEXTS}
     texts["occupation_group"] = texts["occupation_group"] or occupation_group(texts["occupation"])
+    texts["sex"] = sex_of(texts["sex"])
     return Persona(
         source_key=source_key,
         language=_language(ours.get("language"), description),

@@ -19,6 +19,7 @@ from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
 from tasks.personas.reading import BadRow, Persona, Reading, checked_description, first_of
 from tasks.personas.repeats import read_each
+from tasks.personas.sexes import sex_of
 from tasks.personas.texts import text_of
 from tasks.personas.verbalise import facts_sentence, paragraph
 
@@ -63,7 +64,7 @@ def parse_row(row: SourceRow) -> Persona:
         raw=row.json(),
         name=_name(value) if "last_name" in value else None,
         age=age,
-        sex=sex,
+        sex=sex_of(sex),
         occupation=detailed or occupation,
         occupation_group=_group(occupation, detailed),
         education_level=education,

@@ -33,6 +33,7 @@ from tasks.personas.persona_keys import (
     title_of,
 )
 from tasks.personas.reading import BadRow, Persona, Reading, checked_description
+from tasks.personas.sexes import sex_of
 from tasks.personas.texts import text_of
 from tasks.personas.verbalise import verbalise_object, words
 
@@ -87,7 +88,7 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
         raw=canonical_json(value),
         name=text_of(persona.get("name")),
         age=age_told(age_of(persona)),
-        sex=text_of(find(persona, SEX)),
+        sex=sex_of(find(persona, SEX)),
         occupation=occupation,
         occupation_group=occupation_group(occupation),
         education_level=degree_of(persona),

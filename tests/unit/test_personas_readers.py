@@ -168,6 +168,26 @@ def test_an_id_with_other_content_is_rejected_and_with_the_same_is_a_duplicate(t
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "sex"),
+    [
+        *(("male", "Male"), ("FEMALE", "Female"), ("Woman", "Female"), ("non-binary", "Nonbinary"), ("女", "Female")),
+        *(("Genderfluid", "Genderfluid"), ("males", "males"), (None, None)),
+    ],
+)
+def test_sex_has_one_spelling_in_every_pool_and_raw_keeps_the_source(
+    tmp_path: Path, written: str | None, sex: str | None
+) -> None:
+    expanded = json.dumps(EXPANDED | {"gender": written}, ensure_ascii=False)
+    personas = (
+        only(nemotron(tmp_path, NEMOTRON | {"sex": written})),
+        only(personamem(tmp_path, personamem_row(expanded_persona=expanded))),
+        only(mapped(tmp_path, {"text": "A pilot", "is": written}, {"description": "text", "sex": "is"})),
+    )
+    assert [persona.sex for persona in personas] == [sex] * 3
+    assert all((written or "null") in persona.raw for persona in personas)
+
+
 def test_every_row_of_a_source_ends_exactly_once(tmp_path: Path) -> None:
     rows = [NEMOTRON, NEMOTRON, "!{", NEMOTRON | {"uuid": "u2", "persona": " "}, NEMOTRON | {"country": "Canada"}]
     reading = nemotron(tmp_path, *rows, where={"country": ["USA", "United States"]})

@@ -28,7 +28,10 @@ class PersonaCandidate(Row):
     description: str = Field(description="one verbalised paragraph: what is encoded and shown to models")
     age: Int32 | None = Field(description="age in years; null: absent in source")
     age_bucket: str | None = Field(description="18–24, 25–34, 35–44, 45–54, 55–64, 65+ or under 18; null: no age")
-    sex: str | None = Field(description="as the source says; null: absent in source")
+    sex: str | None = Field(
+        description="Male, Female or Nonbinary, however the source spells it; another word as it is there; "
+        "null: absent in source"
+    )
     occupation: str | None = Field(description="as the source says; null: absent in source")
     occupation_group: str | None = Field(
         description="US SOC major group, not_in_workforce or other; null: no occupation in source"
