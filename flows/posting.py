@@ -93,7 +93,7 @@ def _row(result: StageResult) -> dict[str, Any]:
         "failed": result.n_failed,
         "calls": result.calls,
         "from cache": result.from_cache,
-        "tokens": result.prompt_tokens + result.completion_tokens,
+        "tokens": result.tokens,
         "cost (USD)": result.cost_usd if result.cost_usd is not None else "unknown",
         "seconds": result.seconds,
     }

@@ -18,7 +18,8 @@ class StageResult:
     `decision` is what there was to do. `calls`, `from_cache` and the tokens are what this run did; `cost_usd`
     is that of all rows of the stage so far, None when a price is unknown. `seconds` is the time it took now.
     `planned_calls` (low, high; None: nothing was planned) is held against `calls_of_rows` and `replayed_of_rows`:
-    the calls made, and the requests answered by the cache, for all rows of the stage so far.
+    the calls made, and the requests answered by the cache, for all rows of the stage so far. `unreported` are replies
+    of this run whose tokens the provider did not report: the tokens lack theirs.
     """
 
     stage: str
@@ -39,6 +40,12 @@ class StageResult:
     planned_calls: tuple[float, float] | None = None
     calls_of_rows: int = 0
     replayed_of_rows: int = 0
+    unreported: int = 0
+
+    @property
+    def tokens(self) -> str:
+        """Prompt and completion together, as `tokens_told` has them."""
+        return tokens_told(self.prompt_tokens + self.completion_tokens, self.unreported)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,7 +73,15 @@ def result_of(commit: Commit, decision: str, progress: Progress, seconds: float)
         planned_calls=_planned(commit),
         calls_of_rows=commit.usage.get("calls", 0),
         replayed_of_rows=commit.usage.get("from_cache", 0),
+        unreported=progress.unreported,
     )
+
+
+def tokens_told(known: int, unreported: int) -> str:
+    """A sum of tokens for people: `≥` where it lacks those of some replies, `unknown` where none were reported."""
+    if not unreported:
+        return f"{known:,}"
+    return f"≥ {known:,}" if known else "unknown"
 
 
 def _planned(commit: Commit) -> tuple[float, float] | None:

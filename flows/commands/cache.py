@@ -24,6 +24,7 @@ def stats() -> None:
     from rich.table import Table
 
     from flows.commands.screen import terminal
+    from flows.results import tokens_told
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("stage")
@@ -34,8 +35,8 @@ def stats() -> None:
     table.add_column("newest")
     with _cache() as cache:
         for line in cache.stats():
-            counts = (f"{n:,}" for n in (line.replies, line.prompt_tokens, line.completion_tokens))
-            table.add_row(line.stage, line.alias, *counts, line.oldest[:19], line.newest[:19])
+            tokens = (tokens_told(known, line.unreported) for known in (line.prompt_tokens, line.completion_tokens))
+            table.add_row(line.stage, line.alias, f"{line.replies:,}", *tokens, line.oldest[:19], line.newest[:19])
         terminal().print(table)
         typer.echo(f"{cache.path}, {cache.path.stat().st_size / 1e6:.1f} MB")
 

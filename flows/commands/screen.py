@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from flows.results import StageResult
+from flows.results import StageResult, tokens_told
 from flows.standing import Standing
 from tasks.foundation.run.progress import Progress
 
@@ -65,7 +65,7 @@ class Screen:
         """The table of the stages that ended well."""
         if self._results:
             self.console.print(results_table(self._results))
-            if line := planned_line(self._results):
+            for line in filter(None, (planned_line(self._results), unreported_line(self._results))):
                 self.console.print(line, highlight=False, soft_wrap=True)
             for result in self._results:
                 if result.partial:
@@ -145,10 +145,10 @@ class Live(Screen):
         since, found = self._working.setdefault(progress.stage, (time.monotonic(), progress.rows_done))
         seconds = max(time.monotonic() - since, 0.1)
         rate = (progress.rows_done - found) / seconds
-        tokens = progress.completion_tokens / seconds
+        tokens = tokens_told(round(progress.completion_tokens / seconds), progress.unreported)
         return (
             f"{rate:.1f} rows/s · {progress.rows_failed} failed · {progress.calls} calls, {progress.cached} cached"
-            f" · {tokens:.0f} tokens/s"
+            f" · {tokens} tokens/s"
         )
 
 
@@ -191,12 +191,19 @@ def planned_line(results: Sequence[StageResult]) -> str:
     return f"Planned {low:,.0f}–{high:,.0f} calls, made {made:,}{earlier}{cached}."
 
 
+def unreported_line(results: Sequence[StageResult]) -> str:
+    """What the sums of tokens lack; empty when nothing."""
+    lacking = sum(result.unreported for result in results)
+    if not lacking:
+        return ""
+    return f"Tokens are not whole: of {lacking:,} replies the provider reported none (≥: the others'; unknown: all)."
+
+
 def _cells(result: StageResult) -> tuple[str, ...]:
-    tokens = result.prompt_tokens + result.completion_tokens
     counts = (result.n_in, result.n_produced, result.n_filtered, result.n_failed)
     cost = "unknown" if result.cost_usd is None else f"{result.cost_usd:.4f}"
-    work = (result.calls, result.from_cache, tokens)
-    return (*(f"{count:,}" for count in (*counts, *work)), cost, f"{result.seconds:.1f}")
+    work = (result.calls, result.from_cache)
+    return (*(f"{count:,}" for count in (*counts, *work)), result.tokens, cost, f"{result.seconds:.1f}")
 
 
 def _done(result: StageResult) -> str:

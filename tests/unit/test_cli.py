@@ -281,6 +281,7 @@ def test_a_build_whose_replies_are_kept_may_be_exported_before_it_has_a_commit(c
     assert colloquy("cache", "export", str(file), "--build", "first").out.startswith("1 replies written")
     nix = colloquy("cache", "export", str(file), "--build", "nix")
     assert (nix.code, "expected one of: first, later" in nix.err) == (4, True)
+    assert colloquy("cache", "stats").out.count("unknown") == 4  # neither reply came with its tokens
     assert colloquy("cache", "prune", "--stage", "voting").out == "0 replies deleted\n"
     assert colloquy("cache", "prune", "--stage", "old").out == "1 replies deleted\n"
 

@@ -6,13 +6,15 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from flows import cli
 from flows.commands.plan_tables import amount, amounts, dollars_of, money
-from flows.commands.screen import planned_line
+from flows.commands.screen import planned_line, results_table, unreported_line
 from flows.results import StageResult
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Total
@@ -117,6 +119,22 @@ def test_the_end_of_a_run_holds_its_calls_against_the_plan_of_what_ran() -> None
         "Planned 10–40 calls, made 12 (3 of them in this run)."
     )
     assert planned_line([ran("up to date", (10, 40), 12), ran("run", (0, 0), 0)]) == ""
+
+
+def test_tokens_that_a_server_does_not_report_are_unknown_not_zero() -> None:
+    counts: Any = (0, False, 1, 1, 0, 0, 2, 0)
+    none = StageResult("none", "b", "run", *counts, 0, 0, 0.0, 0.1, unreported=2)
+    some = StageResult("some", "b", "run", *counts, 900, 334, 0.0, 0.1, unreported=1)
+    whole = StageResult("whole", "b", "run", *counts, 900, 334, 0.0, 0.1)
+    free = StageResult("free", "b", "run", *counts[:6], 0, 2, 0, 0, 0.0, 0.1)
+    console = Console(width=160, file=StringIO())
+    console.print(results_table([none, some, whole, free]))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert line_of(shown, "none")[7] == "unknown"
+    assert line_of(shown, "some")[7:9] == ["≥", "1,234"]
+    assert (line_of(shown, "whole")[7], line_of(shown, "free")[7]) == ("1,234", "0")
+    assert "of 3 replies the provider reported none" in unreported_line([none, some, whole, free])
+    assert unreported_line([whole, free]) == ""
 
 
 def test_large_numbers_are_short_and_a_narrow_table_breaks_between_them() -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import duckdb
 import pytest
 
+from flows.results import result_of
 from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, ModelError, StoreError, TooManyFailures
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
-from tasks.foundation.llm.request import ProviderCall
+from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.run import StageRun, Workspace, files
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.store.commits import Commit, read_commit
@@ -108,6 +109,27 @@ async def test_a_run_commits_all_tables_and_a_balanced_accounting(model: Model, 
         "replies": 10,
     }
     assert scenes(workspace)[0] == ("row00", "about row00")
+
+
+async def test_replies_without_token_counts_are_told_apart_from_free_ones(
+    monkeypatch: pytest.MonkeyPatch, model: Model, workspace_of: Any
+) -> None:
+    answer = model.__call__
+
+    def half_silent(call: ProviderCall) -> str | RawReply:
+        text = answer(call)
+        return RawReply(text, Usage(), "stop") if len(model.asked) % 2 else text
+
+    monkeypatch.setattr(Model, "__call__", lambda self, call: half_silent(call))
+    with StageRun.open(STAGE, workspace_of(), "b1") as stage_run:
+        stage_run.prepare()
+        for shard in stage_run.shards:
+            await stage_run.work(shard)
+        commit = stage_run.commit()
+        await stage_run.close()
+    result = result_of(commit, "run", stage_run.progress, 1.0)
+    assert (result.calls, result.unreported) == (10, 5)
+    assert result.tokens.startswith("≥ ")
 
 
 async def test_a_committed_stage_with_the_same_inputs_is_up_to_date(model: Model, workspace_of: Any) -> None:

@@ -113,13 +113,14 @@ class CachedReply:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """One line per stage and alias; token counts are sums of what was reported."""
+    """One line per stage and alias; token counts are sums of what was reported, `unreported` the replies they lack."""
 
     stage: str
     alias: str
     replies: int
     prompt_tokens: int
     completion_tokens: int
+    unreported: int
     oldest: str
     newest: str
 
@@ -172,6 +173,7 @@ class ReplyCache:
         rows = self._read_all(
             "select stage, alias, count(*),"
             " coalesce(sum(json_extract(usage, '$[0]')), 0), coalesce(sum(json_extract(usage, '$[2]')), 0),"
+            " sum(json_extract(usage, '$[0]') is null or json_extract(usage, '$[2]') is null),"
             " min(created_at), max(created_at) from replies group by stage, alias order by stage, alias"
         )
         return [CacheStats(*row) for row in rows]

@@ -173,6 +173,11 @@ class Usage:
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether both the prompt's and the completion's tokens were reported."""
+        return self.prompt_tokens is not None and self.completion_tokens is not None
+
     def __add__(self, other: Usage) -> Usage:
         def plus(a: int | None, b: int | None) -> int | None:
             return b if a is None else a if b is None else a + b

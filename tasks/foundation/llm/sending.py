@@ -40,11 +40,13 @@ NOTHING = Spent()
 
 @dataclass(slots=True)
 class Counters:
-    """What this process did: calls sent (failed ones too), replies found in the cache, tokens bought."""
+    """What this process did: calls sent (failed ones too), replies found in the cache, tokens bought; `unreported` are
+    replies whose tokens the provider did not report."""
 
     calls_made: int = 0
     cached_replies: int = 0
     usage: Usage = field(default_factory=Usage)
+    unreported: int = 0
 
 
 @dataclass(slots=True)
@@ -194,6 +196,7 @@ class Sender:
             dispatch.sent = False
             raise
         self._counters.usage = self._counters.usage + reply.usage
+        self._counters.unreported += not reply.usage.is_whole
         text = encodable(reply.text)
         return reply if text is reply.text else replace(reply, text=text)
 

@@ -26,6 +26,8 @@ class Progress:
     cached: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    unreported: int = 0
+    """Replies whose tokens the provider did not report: the two sums lack them."""
     last_failure: str = ""
     batches: BatchProgress | None = None
     """Of a stage in batch mode, once it asks."""

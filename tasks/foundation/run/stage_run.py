@@ -304,6 +304,7 @@ class StageRun:
         progress.calls, progress.cached = counters.calls_made, counters.cached_replies
         progress.prompt_tokens = counters.usage.prompt_tokens or 0
         progress.completion_tokens = counters.usage.completion_tokens or 0
+        progress.unreported = counters.unreported
         progress.changed()
 
     def _count_found(self, base: Shard, n: int) -> None:
