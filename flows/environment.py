@@ -22,6 +22,9 @@ DEFAULTS = {
     # A temporary server on a busy machine takes its time; the default of 20 s is too short.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "90",
     "PREFECT_WORKER_QUERY_SECONDS": "2",
+    # What the stages say while they work stands in the log of their run.
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     # A run whose machine died is noticed after five of these (see flows/serving.py).
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
 }

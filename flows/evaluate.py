@@ -17,7 +17,7 @@ from tasks.foundation.errors import ConfigError
 DEFAULTS = EvaluateOptions()
 
 
-@flow(flow_run_name="{options.target} on {options.build}", persist_result=False, log_prints=False)
+@flow(flow_run_name="{options.target} on {options.todays_build}", persist_result=False, log_prints=False)
 async def evaluate(options: EvaluateOptions = DEFAULTS) -> list[StageResult]:
     """Frozen items and seeds → one target's scores, beside those of the targets that are there."""
     if options.target is None:

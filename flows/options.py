@@ -75,6 +75,11 @@ class RunOptions(BaseModel):
         only = tuple(f"{stage}.targets={targets}" for stage in WITH_TARGETS) if self.target else ()
         return (*self.remembered, *only)
 
+    @property
+    def todays_build(self) -> str:
+        """How a run is called: the build's name with today's date, unchecked."""
+        return self.build.replace("{date}", date.today().isoformat())
+
     def build_on(self, today: date) -> str:
         """The name of the build; ConfigError for one that cannot be a folder's."""
         return build_name(self.build, today)

@@ -20,7 +20,7 @@ from flows.stages import FLOWS
 DEFAULTS = RebuildOptions()
 
 
-@flow(flow_run_name="{options.build}", persist_result=False, log_prints=False)
+@flow(flow_run_name="{options.todays_build}", persist_result=False, log_prints=False)
 async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
     """Source files → a voted benchmark (personas to curation) → both evaluations (chatseeds to metrics)."""
     build = options.build_on(date.today())

@@ -7,6 +7,7 @@ top and passes over finished shards. Tasks get plain values; the open stage run 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,12 +40,19 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
     Raises a ColloquyError that says what is wrong and what to do.
     """
     build = options.build_on(date.today())
+    _log_what_stages_say()
     workspace = await _off_loop(lambda: chain.open_workspace(options))
     try:
         members = chain.stage(name).members(workspace.settings)
         return [await _run_member(name, member, build, workspace, options.force) for member in members]
     finally:
         workspace.close()
+
+
+def _log_what_stages_say() -> None:
+    """Prefect's settings name our loggers, so that their lines go to the run's log; the level is ours to set."""
+    for name in ("flows", "tasks"):
+        logging.getLogger(name).setLevel(logging.INFO)
 
 
 async def _run_member(name: str, member: str | None, build: str, workspace: Workspace, force: bool) -> StageResult:

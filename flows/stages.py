@@ -11,7 +11,7 @@ from flows.results import StageResult
 from flows.stage_flow import run_stage
 
 DEFAULTS = RunOptions()
-RUN_NAME = "{options.build}"
+RUN_NAME = "{options.todays_build}"
 
 StageFlow = Callable[[RunOptions], Awaitable[list[StageResult]]]
 

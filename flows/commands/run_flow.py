@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from flows import environment
@@ -54,7 +54,7 @@ def _run(start: Start, ready: Callable[[], None], shown: Screen, verbose: bool) 
         except BaseException:
             running.close()
             raise
-        with shown:
+        with shown, nullcontext() if verbose else shown.heeding_warnings():
             return asyncio.run(running)
     finally:
         OBSERVERS.remove(shown)

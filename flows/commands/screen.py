@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.box import SIMPLE_HEAD
@@ -40,6 +42,23 @@ class Screen:
         if self._talks:
             self.console.print(sentence, style="dim", soft_wrap=True)
 
+    @contextmanager
+    def heeding_warnings(self) -> Iterator[None]:
+        """Within it, what the stages warn of is shown, too."""
+        handler = _Warnings(self)
+        loggers = [logging.getLogger(name) for name in ("flows", "tasks")]
+        for one in loggers:
+            one.addHandler(handler)
+        try:
+            yield
+        finally:
+            for one in loggers:
+                one.removeHandler(handler)
+
+    def warn(self, sentence: str) -> None:
+        if self._talks:
+            self.console.print(f"warning: {sentence}", style="yellow", markup=False, soft_wrap=True)
+
     def changed(self, progress: Progress) -> None:
         """A stage has moved on."""
 
@@ -65,8 +84,9 @@ class Screen:
         """The table of the stages that ended well."""
         if self._results:
             self.console.print(results_table(self._results))
-            for line in filter(None, (planned_line(self._results), unreported_line(self._results))):
-                self.console.print(line, highlight=False, soft_wrap=True)
+            lines = (planned_line(self._results), unreported_line(self._results), failed_line(self._results))
+            for line in filter(None, lines):
+                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
             for result in self._results:
                 if result.partial:
                     self.console.print(
@@ -75,6 +95,17 @@ class Screen:
                         highlight=False,
                         soft_wrap=True,
                     )
+
+
+class _Warnings(logging.Handler):
+    """Hands warnings to a screen, wherever in the process they are made."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.warn(record.getMessage())
 
 
 class Lines(Screen):
@@ -197,6 +228,15 @@ def unreported_line(results: Sequence[StageResult]) -> str:
     if not lacking:
         return ""
     return f"Tokens are not whole: of {lacking:,} replies the provider reported none (≥: the others'; unknown: all)."
+
+
+def failed_line(results: Sequence[StageResult]) -> str:
+    """Where the reasons of failed rows are; empty when none failed."""
+    failed = [result for result in results if result.n_failed]
+    if not failed:
+        return ""
+    query = "select stage, row_key, kind, reason from rejects"
+    return f'Why rows failed: colloquy sql --build {failed[0].build} "{query}"'
 
 
 def _cells(result: StageResult) -> tuple[str, ...]:

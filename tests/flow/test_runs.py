@@ -6,6 +6,8 @@ import json
 import signal
 import time
 import urllib.request
+from datetime import date
+from typing import Any
 
 import pytest
 
@@ -41,9 +43,30 @@ def test_every_row_is_accounted_for_and_a_second_run_asks_nothing(toy: Colloquy,
     assert "32 rows in = 28 produced + 4 filtered + 0 failed" in posted["main-curation-result"]["description"]
 
 
-def artifacts(server: PrefectServer) -> list[dict[str, object]]:
+def test_what_a_stage_says_stands_in_the_log_of_its_run_and_a_warning_on_the_screen(
+    toy: Colloquy, prefect_server: PrefectServer
+) -> None:
+    loud = toy.run("--only", "scenes", "--build", "loud-{date}")
+    quiet = toy.run("--only", "scenes", "--build", "quiet", "--quiet")
+    assert "warning: one row in five is left out" in loud.stdout
+    assert "rows are there" not in loud.stdout
+    assert "warning" not in quiet.stdout
+    today = date.today().isoformat()
+    runs = asked(prefect_server, "flow_runs", {"flow_runs": {"name": {"any_": [f"loud-{today}"]}}})
+    assert [run["name"] for run in runs] == [f"loud-{today}"] * 2  # the chain and its one stage
+    logged = asked(prefect_server, "logs", {"logs": {"flow_run_id": {"any_": [run["id"] for run in runs]}}})
+    ours = sorted((line["level"], line["message"]) for line in logged if line["name"] == "tasks.toy_scenes")
+    assert ours == [(20, "40 rows are there"), (30, "one row in five is left out")]
+
+
+def artifacts(server: PrefectServer) -> list[dict[str, Any]]:
+    return asked(server, "artifacts/latest", {})
+
+
+def asked(server: PrefectServer, what: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the server's API has of a kind."""
     request = urllib.request.Request(
-        f"{server.api}/artifacts/latest/filter", data=b"{}", headers={"content-type": "application/json"}
+        f"{server.api}/{what}/filter", data=json.dumps(wanted).encode(), headers={"content-type": "application/json"}
     )
     with urllib.request.urlopen(request, timeout=30) as reply:
         return list(json.load(reply))

@@ -104,7 +104,11 @@ def test_hostile_persona_rows_each_end_with_a_reason(tmp_path: Path) -> None:
         (NEMOTRON | {"uuid": "list", "hobbies_and_interests_list": [["x"]]}, "schema: expected a list of texts"),
         ({name: value for name, value in NEMOTRON.items() if name != "age"}, "schema: expected the column 'age'"),
         ([1, 2], "schema: expected an object with columns, found list"),
-        ("!{not json", "parse: expected one JSON value"),
+        (
+            "!{not json",
+            "parse: expected one JSON value on the line, found '{not json': Expecting property name "
+            "enclosed in double quotes at column 2",
+        ),
         ('!{"uuid": "\\ud800"}', "parse: expected one JSON value"),
         ("!" + '{"a": ' * 60 + "1" + "}" * 60, "parse: expected one JSON value"),
         *(

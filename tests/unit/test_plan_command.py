@@ -14,7 +14,7 @@ from rich.console import Console
 
 from flows import cli
 from flows.commands.plan_tables import amount, amounts, dollars_of, money
-from flows.commands.screen import planned_line, results_table, unreported_line
+from flows.commands.screen import failed_line, planned_line, results_table, unreported_line
 from flows.results import StageResult
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Total
@@ -135,6 +135,12 @@ def test_tokens_that_a_server_does_not_report_are_unknown_not_zero() -> None:
     assert (line_of(shown, "whole")[7], line_of(shown, "free")[7]) == ("1,234", "0")
     assert "of 3 replies the provider reported none" in unreported_line([none, some, whole, free])
     assert unreported_line([whole, free]) == ""
+
+
+def test_the_end_of_a_run_says_where_the_reasons_of_failed_rows_are() -> None:
+    fine, partly = (StageResult("s", "b1", "run", 0, False, 9, 9 - n, 0, n, 9, 0, 0, 0, 0.0, 0.1) for n in (0, 2))
+    assert 'colloquy sql --build b1 "select stage, row_key, kind, reason from rejects"' in failed_line([fine, partly])
+    assert failed_line([fine]) == ""
 
 
 def test_large_numbers_are_short_and_a_narrow_table_breaks_between_them() -> None:

@@ -80,7 +80,8 @@ def _json_row(line: str, index: int, where: str) -> SourceRow:
     try:
         return SourceRow(index, where, value=parse_json(line))
     except (ValueError, RecursionError) as error:
-        reason = f"expected one JSON value on the line, found {line.strip()[:60]!r}: {error}"
+        what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+        reason = f"expected one JSON value on the line, found {line.strip()[:60]!r}: {what}"
         return SourceRow(index, where, problem=Problem("parse", reason), text=line.strip()[:SHOWN_TEXT])
 
 
