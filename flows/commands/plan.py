@@ -63,6 +63,7 @@ def _show(
         *plan_tables.calm_lines(calm),
         *plan_tables.likely_lines(workspace, plans),
         *plan_tables.budget_lines(workspace, build, plans),
+        *plan_tables.retired_lines(workspace, plans),
         "",
         "Assumed:",
         *plan_tables.assumptions(workspace, plans),

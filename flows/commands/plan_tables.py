@@ -10,6 +10,7 @@ from rich.table import Table
 
 from flows.planning import RunPlan
 from tasks.foundation.llm.budget import Allowed
+from tasks.foundation.llm.models import retirement
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.planning import meter
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
@@ -93,6 +94,13 @@ def likely_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str
         )
     if unknown:
         yield f"Not in that, as nobody was asked it before: {', '.join(dict.fromkeys(unknown))}."
+
+
+def retired_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]:
+    """Models of the plan that nobody can ask any more."""
+    for alias in dict.fromkeys(call.alias for call in _calls(plans)):
+        if gone := retirement(workspace.models[alias]):
+            yield gone
 
 
 def budget_lines(workspace: Workspace, build: str, plans: Sequence[RunPlan]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +119,16 @@ def test_limits_and_keys_are_no_part_of_a_models_identity() -> None:
     assert one().identity() == one(max_in_flight=99, api_key_env="OTHER", timeout_seconds=1).identity()
     assert one().identity() != one(name="gpt-y").identity()
     assert one().identity() != one(base_url="http://localhost/v1").identity()
+
+
+def test_a_model_that_its_provider_has_shut_down_cannot_be_asked_from_that_day_on() -> None:
+    spec = one(retired="2026-03-01")
+    assert check_ready(spec, {"SOME_KEY": "secret"}, date(2026, 2, 28)) is None
+    told = check_ready(replace(spec, successor="y"), {"SOME_KEY": "secret"}, date(2026, 3, 1))
+    assert told is not None
+    assert "was shut down by its provider on 2026-03-01; y stands in for it" in told
+
+
+def test_the_successor_of_a_retired_model_is_an_alias() -> None:
+    with pytest.raises(ConfigError, match="successor of 'x'"):
+        one(retired="2026-03-01", successor="nobody")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -74,6 +75,8 @@ class ModelEntry(BaseModel):
     extra_body: dict[str, Any] = Field(default_factory=dict)
     prices: Prices | None = None
     batch_share: float | None = Field(default=None, gt=0, le=1)
+    retired: date | None = None
+    successor: str | None = None
 
     @field_validator("base_url")
     @classmethod
@@ -149,6 +152,8 @@ def parse_models(content: Any, where: str = "models") -> Models:
     models = Models({alias: _spec(alias, entry) for alias, entry in entries.items()})
     for spec in models.values():
         _check_pair(spec, models, where)
+        if spec.successor is not None and spec.successor not in models:
+            raise ConfigError(f"{where}: successor of {spec.alias!r}. " + unknown_alias(spec.successor, models))
     return models
 
 
@@ -169,8 +174,21 @@ def api_key(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str
     return key
 
 
-def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Why the model cannot be called (no key, no weights), or None. Uses no network and prints no key."""
+def retirement(spec: ModelSpec, today: date | None = None) -> str | None:
+    """The sentence for a model that its provider has shut down by `today`, or None."""
+    if spec.retired is None or (today or date.today()) < spec.retired:
+        return None
+    instead = f"; {spec.successor} stands in for it" if spec.successor else ""
+    return (
+        f"Model {spec.alias!r} ({spec.name}) was shut down by its provider on {spec.retired}{instead}. "
+        "Choose another model; replies that are in the cache can be replayed with llm.replay_only=true."
+    )
+
+
+def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ, today: date | None = None) -> str | None:
+    """Why the model cannot be called (shut down, no key, no weights), or None. Uses no network and prints no key."""
+    if gone := retirement(spec, today):
+        return gone
     if spec.api_key_env is not None and not environment.get(spec.api_key_env, "").strip():
         return _no_key(spec)
     if spec.provider == "embedded":

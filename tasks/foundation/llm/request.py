@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
@@ -72,6 +72,10 @@ class ModelSpec:
     prices: Mapping[str, float] | None = None
     batch_share: float | None = None
     """What a batched call costs, as a share of a live one; None: what the vendor publishes, else unknown."""
+    retired: date | None = None
+    """From this day on the provider answers no call; None: no such day is known."""
+    successor: str | None = None
+    """The alias of the model to ask instead of a retired one."""
 
     def identity(self) -> dict[str, Any]:
         """What makes two aliases the same model to a fingerprint or the cache (no limits, no keys)."""
