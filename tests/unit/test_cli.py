@@ -72,7 +72,7 @@ def colloquy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (["run", "--profile", "test", "--only", "voting", "--from", "scenes"], 2, "cannot be given together"),
         (["run", "--profile", "test", "--set", "voting.arbiter=scripted-a"], 2, "voting.arbiter"),
         (["run", "--profile", "test", "--set", "voting.arbiter=nobody"], 2, "'nobody'"),
-        (["run", "--profile", "test", "--set", "voting.arbiter=gpt-4o"], 5, "OPENAI_API_KEY"),
+        (["run", "--profile", "test", "--set", "voting.arbiter=claude-sonnet-4.6"], 5, "ANTHROPIC_API_KEY"),
         (["run", "--profile", "test", "--only", "voting"], 4, "colloquy run --from dialogues"),
         (["use", "nix"], 4, "build 'nix' does not exist"),
         (["use"], 2, "--newest"),
@@ -92,7 +92,7 @@ def colloquy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def test_a_mistake_is_one_message_and_a_code(
     colloquy: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, says: str
 ) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     ended = colloquy(*arguments)
     assert ended.code == code
     assert says in ended.err
@@ -299,10 +299,10 @@ def test_ages_are_read_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_doctor_never_shows_a_key(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
     monkeypatch.delenv("GEMINI_API_KEY", raising=False)
-    ended = colloquy("doctor", "--profile", "demo-paper")
-    assert "a key is set in OPENAI_API_KEY" in ended.out
+    ended = colloquy("doctor", "--profile", "eyt-paper")
+    assert "a key is set in ANTHROPIC_API_KEY" in ended.out
     assert "GEMINI_API_KEY, which is not set" in ended.out
     assert "sk-very-secret" not in ended.out + ended.err
     assert ended.code == 5
