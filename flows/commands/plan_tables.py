@@ -65,35 +65,40 @@ def calm_lines(calm: Sequence[RunPlan]) -> Iterator[str]:
 
 
 def likely_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]:
-    """What the plan comes to if requests go as they went in the builds of this store; nothing where there are none."""
+    """What the plan comes to if requests go as they went in the builds of this store; nothing where most of them are of
+    a sort that was never asked before."""
     earlier = earlier_requests(workspace.layout)
-    if not earlier:
-        return
-    known: dict[tuple[str, str], list[Likely]] = {}
+    every: list[Likely] = []
     unknown: list[str] = []
+    n_known = n_unknown = 0.0
     for plan in plans:
         batched = in_batches(workspace.settings, plan.stage)
         for calls in (each for each in plan.calls if each.requests.high):
             found = likely(plan.stage, calls, earlier, workspace.models[calls.alias], batched=batched)
             if found is None:
                 unknown.append(f"{calls.purpose} ({plan.stage})")
+                n_unknown += calls.requests.high
             else:
-                known.setdefault((plan.stage, calls.purpose), []).append(found)
-    every = [one for several in known.values() for one in several]
-    if every:
-        n = sum(earlier[key].n for key in frozenset[tuple[str, str, str]]().union(*(one.rests_on for one in every)))
-        asked, prompt, completion = (
-            amounts(Span.total(spans))
-            for spans in zip(*((one.calls, one.prompt_tokens, one.completion_tokens) for one in every), strict=True)
-        )
-        dollars = [one.dollars for one in every if one.dollars is not None]
-        more = "" if len(dollars) == len(every) else "≥ "
-        yield (
-            f"Likely, as {n:,} such requests went in the builds here: {asked} calls, {prompt} prompt and {completion} "
-            f"completion tokens, {more}{money(Span.total(dollars))} US dollars."
-        )
+                every.append(found)
+                n_known += calls.requests.high
+    if not every or n_known < n_unknown:
+        return
+    yield _likely(every, sum(earlier[key].n for key in {key for one in every for key in one.rests_on}))
     if unknown:
         yield f"Not in that, as nobody was asked it before: {', '.join(dict.fromkeys(unknown))}."
+
+
+def _likely(every: Sequence[Likely], n: int) -> str:
+    calls, prompt, completion = (
+        amounts(Span.total(spans))
+        for spans in zip(*((one.calls, one.prompt_tokens, one.completion_tokens) for one in every), strict=True)
+    )
+    dollars = [one.dollars for one in every if one.dollars is not None]
+    more = "" if len(dollars) == len(every) else "≥ "
+    return (
+        f"Likely, as {n:,} such requests went in the builds here: {calls} calls, {prompt} prompt and {completion} "
+        f"completion tokens, {more}{money(Span.total(dollars))} US dollars."
+    )
 
 
 def retired_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from tests.whole_stage import run_whole
 
 SPEC = replace(load_models()["scripted-a"], prices={"input_per_million": 2.0, "output_per_million": 10.0})
 PLANNED = PlannedCalls("scripted-a", "vote", *(Span(100, 200) for _ in range(4)), dollars=None)
-OWN, OTHER = Went(10, 1.5, 1000.0, 0.0, 100.0), Went(30, 1.0, 600.0, 0.0, 60.0)
+OWN, OTHER = Went("scripted", 10, 1.5, 1000.0, 0.0, 100.0), Went("scripted", 30, 1.0, 600.0, 0.0, 60.0)
 
 
 def test_requests_are_taken_to_go_as_those_of_the_same_model_went() -> None:
@@ -40,6 +40,14 @@ def test_where_the_model_was_never_asked_others_stand_for_it_by_their_numbers() 
     assert found is not None
     assert found.prompt_tokens.low == 100 * (10 * 1000 + 30 * 600) / 40
     assert found.rests_on == {("voting", "vote", "b"), ("voting", "vote", "c")}
+
+
+def test_models_behind_an_api_are_not_taken_to_answer_like_those_in_this_process() -> None:
+    earlier = {("voting", "vote", alias): replace(OWN, kind=kind) for alias, kind in (("b", "embedded"), ("c", "api"))}
+    found = likely("voting", PLANNED, earlier, replace(SPEC, provider="google"), batched=False)
+    assert found is not None
+    assert found.rests_on == {("voting", "vote", "c")}
+    assert likely("voting", PLANNED, earlier, SPEC, batched=False) is None
 
 
 def test_nothing_is_said_of_what_nobody_was_asked() -> None:
@@ -70,3 +78,5 @@ async def test_the_ledgers_of_all_builds_are_read_and_a_replay_counts_once(
     lines = list(likely_lines(workspace(), [RunPlan("curation", "curation", "to do", [planned, unknown])]))
     assert lines[0].startswith("Likely, as 12 such requests went in the builds here: 50 calls, ")
     assert lines[1] == "Not in that, as nobody was asked it before: vote (curation)."
+    mostly = replace(unknown, requests=Span(51, 51))
+    assert list(likely_lines(workspace(), [RunPlan("curation", "curation", "to do", [planned, mostly])])) == []

@@ -1,8 +1,9 @@
 """What a plan probably comes to: its requests, each as such requests went in the runs of this store.
 
-A request's calls and tokens are the means over earlier requests of the same stage, purpose and model; of other models,
-where that model was never asked. Prices are those of the planned model. How many requests there will be stays as the
-plan has it, low to high.
+A request's calls and tokens are the means over earlier requests of the same stage, purpose and model; of other models
+of its kind, where that model was never asked: how long scripted models, or small ones in this process, answer says
+nothing of those behind an API. Prices are those of the planned model. How many requests there will be stays as the plan
+has it, low to high.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ select
     stage,
     purpose,
     alias,
+    any_value(provider) as provider,
     count(*) as n,
     avg(attempts) as calls,
     avg(prompt_tokens) as prompt_tokens,
@@ -40,8 +42,10 @@ having count(prompt_tokens) > 0 and count(completion_tokens) > 0
 
 @dataclass(frozen=True, slots=True)
 class Went:
-    """How `n` earlier requests went, failed ones included: calls of a request, tokens of one that was answered."""
+    """How `n` earlier requests to models of a `kind` went, failed ones included: calls of a request, tokens of one that
+    was answered."""
 
+    kind: str
     n: int
     calls: float
     prompt_tokens: float
@@ -56,7 +60,8 @@ class Went:
         if not n:
             return None
         names = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")
-        return Went(n, *(sum(each.n * getattr(each, name) for each in every) / n for name in names))
+        means = (sum(each.n * getattr(each, name) for each in every) / n for name in names)
+        return Went(every[0].kind, n, *means)
 
 
 Earlier = Mapping[tuple[str, str, str], Went]
@@ -81,12 +86,17 @@ def earlier_requests(layout: Layout) -> Earlier:
         return {}
     with open_views(layout) as connection:
         rows = connection.execute(_QUERY).fetchall()
-    return {(stage, purpose, alias): Went(*means) for stage, purpose, alias, *means in rows}
+    return {(stage, purpose, alias): Went(_kind(provider), *means) for stage, purpose, alias, provider, *means in rows}
+
+
+def _kind(provider: str) -> str:
+    return provider if provider in ("embedded", "scripted") else "api"
 
 
 def likely(stage: str, planned: PlannedCalls, earlier: Earlier, spec: ModelSpec, *, batched: bool) -> Likely | None:
-    """None where no model was ever asked this."""
-    asked = {key for key in earlier if key[:2] == (stage, planned.purpose)}
+    """None where no model of its kind was ever asked this."""
+    kind = _kind(spec.provider)
+    asked = {key for key, went in earlier.items() if key[:2] == (stage, planned.purpose) and went.kind == kind}
     own = {key for key in asked if key[2] == planned.alias}
     went = Went.together(earlier[key] for key in own or asked)
     if went is None:
