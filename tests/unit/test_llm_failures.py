@@ -317,3 +317,10 @@ def test_an_exception_that_is_nobodys_failure_keeps_its_traceback() -> None:
 def test_a_key_sent_as_a_password_in_base64_is_taken_out_of_its_header() -> None:
     header = base64.b64encode(f"user:{HEX_KEY}".encode()).decode()
     assert header[:8] not in redact(f"Authorization: Basic {header}")
+
+
+def test_an_endpoint_that_takes_no_schema_is_told_apart_with_what_to_do() -> None:
+    refused = failure_of(400, "invalid_request_error This response_format type is unavailable now")
+    assert "`structured: prompt`" in str(refused)
+    assert "structured" not in str(failure_of(400, "invalid_request_error n must be 1"))
+    assert "structured" not in str(failure_of(503, "response_format: busy"))

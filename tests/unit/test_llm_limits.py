@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.limits import Gate, Gates, Result
+from tasks.foundation.llm.limits.gate import BREAKER_FAILURES
 from tasks.foundation.llm.limits.pace import Pace
 from tasks.foundation.llm.quota import Quota, quota_of
 from tasks.foundation.llm.request import ModelSpec
@@ -217,6 +218,19 @@ def test_a_pause_that_the_provider_asks_for_holds_everybody() -> None:
         return now()
 
     assert run(main()) == pytest.approx(17.0)
+
+
+def test_who_waits_is_told_what_the_last_failure_said() -> None:
+    async def main() -> str | None:
+        gate = gate_of(base_pause_seconds=5.0)
+        for _ in range(BREAKER_FAILURES):
+            permit = await gate.enter("judge")
+            gate.leave(permit, Result("connection", "no connection to http://localhost:1/v1: " + "refused " * 40))
+        return gate.describe()
+
+    told = str(run(main()))
+    assert "connection (no connection to http://localhost:1/v1: refused" in told
+    assert "…), next try in" in told
 
 
 def test_after_a_pause_one_call_goes_ahead_alone() -> None:

@@ -117,6 +117,13 @@ _NO_MODEL = re.compile(
     r"|not a valid model|(?:invalid|unknown|no such) model|模型不存在",
     re.IGNORECASE,
 )
+_NO_SCHEMA = re.compile(
+    r"response_?format|json_?schema|response_?schema|guided_json|grammar|structured output", re.IGNORECASE
+)
+_NO_SCHEMA_HINT = (
+    ". Where a model cannot hold its replies to a JSON schema, its entry in configs/models.yaml says "
+    "`structured: json_object` or `structured: prompt` (`colloquy evaluate --structured prompt`)"
+)
 
 
 def failure_of(
@@ -142,7 +149,10 @@ def failure_of(
     if status in (404, 405, 410) or 300 <= status < 400 or (status in (200, 400, 422) and _NO_MODEL.search(detail)):
         return ModelUnavailable(f"The provider does not know this model or URL. {message}")
     wait = _wait_told(detail) if retry_after_seconds is None else retry_after_seconds
-    return ProviderFailure(_kind_of(status, detail), message, retry_after_seconds=wait)
+    kind = _kind_of(status, detail)
+    if kind == "refused" and _NO_SCHEMA.search(detail):
+        message += _NO_SCHEMA_HINT
+    return ProviderFailure(kind, message, retry_after_seconds=wait)
 
 
 def _kind_of(status: int, detail: str) -> FailureKind:

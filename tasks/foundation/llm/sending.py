@@ -171,7 +171,7 @@ class Sender:
             if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
                 seconds = None
             quota = getattr(error, "quota", None)
-            gate.leave(permit, Result(error.kind, retry_after_seconds=seconds, quota=quota))
+            gate.leave(permit, Result(error.kind, str(error), retry_after_seconds=seconds, quota=quota))
             raise
         except BaseException as error:
             if isinstance(error, ModelUnavailable):

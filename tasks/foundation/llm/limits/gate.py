@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from dataclasses import dataclass
+from textwrap import shorten
 
 from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.limits.in_flight import InFlight
@@ -29,6 +30,8 @@ LONGEST_PAUSE_SECONDS = 60.0
 PROBES_PER_OUTAGE = 4
 """Pauses between probes grow to a quarter of the patience at most, so that it is not used up by one of them."""
 CLOCK_TICK = 1e-6
+LONGEST_REASON = 160
+"""Characters of a failure's sentence that are shown while its model is waited for."""
 LEAST_PROBES = 3
 """Failed probes before an outage may be declared, however long ago the last answer was."""
 
@@ -46,9 +49,11 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call: the kind of failure (None: answered), what it really took, what headers said."""
+    """What came of a call: the kind of failure (None: answered) and its sentence, what it really took, what headers
+    said."""
 
     kind: FailureKind | None = None
+    said: str = ""
     tokens: float | None = None
     retry_after_seconds: float | None = None
     quota: Quota | None = None
@@ -107,6 +112,7 @@ class Gate:
         self._level_before_cut: int | None = None
         self._trouble_since: float | None = None
         self._last_trouble: FailureKind | None = None
+        self._last_said = ""
 
     @property
     def counts_tokens(self) -> bool:
@@ -121,7 +127,7 @@ class Gate:
         """Why nothing goes out at this moment, for people; None when calls go out."""
         left = self._paused_until - _now()
         if left > 0.5:
-            return f"{self.name}: {self._last_trouble or 'quota used up'}, next try in {left:.0f} s"
+            return f"{self.name}: {self._trouble_told() or 'quota used up'}, next try in {left:.0f} s"
         return None
 
     async def enter(self, role: str, tokens: float = 0.0) -> Permit:
@@ -154,8 +160,10 @@ class Gate:
         if result.retry_after_seconds is not None:
             self._pause(now, result.retry_after_seconds)
         if result.kind == "rate_limited":
+            self._last_said = result.said
             self._refused(permit, now)
         elif result.kind in ("timeout", "server", "connection"):
+            self._last_said = result.said
             self._in_trouble(permit, result.kind, now)
         else:
             self._answered(permit, now)
@@ -219,7 +227,7 @@ class Gate:
     def _give_up(self, seconds: float) -> None:
         error = ModelUnavailable(
             f"{self.name} has answered nothing for {seconds:.0f} s (llm.outage_seconds = {self.outage_seconds:g}); the "
-            f"last failure was {self._last_trouble}. What was answered is kept: run the same command when it is back."
+            f"last failure was {self._trouble_told()}. What was answered is kept: run the same command when it is back."
         )
         self.turn_away(error)
         self._failed_probes, self._trouble_since = 0, None
@@ -228,6 +236,13 @@ class Gate:
         self._last_trouble = kind
         if self._trouble_since is None:
             self._trouble_since = now
+
+    def _trouble_told(self) -> str:
+        """The latest failure for people: its kind and the beginning of its sentence; empty: there was none."""
+        if self._last_trouble is None:
+            return ""
+        said = f" ({shorten(self._last_said, LONGEST_REASON, placeholder=' …')})" if self._last_said else ""
+        return f"{self._last_trouble}{said}"
 
     def _rate_binds(self, permit: Permit) -> bool:
         """Whether a limit a minute, and not the number of calls, held the call back."""

@@ -65,9 +65,10 @@ class OpenAIProvider:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._key = api_key(spec)
+        self._url = spec.base_url or OPENAI_URL
         self.client = openai.AsyncOpenAI(
             api_key=self._key,
-            base_url=spec.base_url or OPENAI_URL,
+            base_url=self._url,
             max_retries=0,
             http_client=_http_client(),
         )
@@ -132,7 +133,7 @@ class OpenAIProvider:
             case openai.APIStatusError():
                 return self._status_failure(error)
             case openai.APIConnectionError() | httpx2.HTTPError() | OSError():
-                return ProviderFailure("connection", self._brief(error.__cause__ or error))
+                return self._connection_failure(error.__cause__ or error)
             case openai.OpenAIError():
                 return ProviderFailure("server", self._brief(error))
         return None
@@ -141,8 +142,11 @@ class OpenAIProvider:
         """A refused connection comes out of the aiohttp transport as a timeout, and is none."""
         cause = error if isinstance(error, httpx2.ConnectTimeout) else error.__cause__
         if isinstance(cause, httpx2.ConnectTimeout):
-            return ProviderFailure("connection", self._brief(cause))
-        return ProviderFailure("timeout", f"no reply within {seconds:g} s")
+            return self._connection_failure(cause)
+        return ProviderFailure("timeout", f"{self._url} sent no reply within {seconds:g} s")
+
+    def _connection_failure(self, error: BaseException) -> ProviderFailure:
+        return ProviderFailure("connection", f"no connection to {self._url}: {self._brief(error)}")
 
     def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
         headers = error.response.headers
