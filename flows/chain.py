@@ -7,7 +7,7 @@ import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from typing import TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 from flows.options import EVALUATION, ONLY_DEMO, ONLY_EYT, RebuildOptions, RunOptions, StageName
 from tasks.foundation.errors import ConfigError
@@ -94,6 +94,13 @@ def needed(settings: Settings, also: Iterable[str] = ()) -> tuple[str, ...]:
     `also`, which somebody wants all the same."""
     others: set[str] = set({"demo": ONLY_EYT, "eyt": ONLY_DEMO, "both": ()}[settings.run.benchmark])
     return tuple(each for each in names() if each not in others - set(also))
+
+
+def half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
+    """The only benchmark that a build holds items of; None when it holds both, or none."""
+    made = {table for commit in commits_of(layout, build).values() for table in commit.tables if commit.rows(table)}
+    demo, eyt = bool(made & {"awareness_items", "interaction_episodes"}), "chat_seeds" in made
+    return None if demo == eyt else "demo" if demo else "eyt"
 
 
 def settled(options: Options, layout: Layout | None = None) -> Options:

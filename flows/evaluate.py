@@ -13,6 +13,7 @@ from flows.preflight import look_ahead
 from flows.results import StageResult
 from flows.stages import FLOWS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.store.layout import Layout
 
 DEFAULTS = EvaluateOptions()
 
@@ -24,8 +25,11 @@ async def evaluate(options: EvaluateOptions = DEFAULTS) -> list[StageResult]:
         raise ConfigError("expected the alias of a model as `target`, found none")
     build = options.build_on(date.today())
     settled = await asyncio.to_thread(chain.settled, options)
-    await asyncio.to_thread(look_ahead, settled, options.stages(), build)
+    if settled.benchmark is None:
+        half = await asyncio.to_thread(chain.half_of, Layout.default(), build)
+        settled = settled.model_copy(update={"benchmark": half})
+    await asyncio.to_thread(look_ahead, settled, settled.stages(), build)
     results: list[StageResult] = []
-    for name in options.stages():
-        results += await FLOWS[name](settled.of(build=build, force=options.force))
+    for name in settled.stages():
+        results += await FLOWS[name](settled.of(build=build, force=settled.forces(name)))
     return results

@@ -84,14 +84,6 @@ class RunOptions(BaseModel):
         """The name of the build; ConfigError for one that cannot be a folder's."""
         return build_name(self.build, today)
 
-
-class RebuildOptions(RunOptions):
-    """Options of the whole chain. `only` and `from_stage` name where to begin; `force` means the stages named
-    by them, or all when neither is given."""
-
-    only: StageName | None = Field(default=None, description="run just this stage")
-    from_stage: StageName | None = Field(default=None, description="run this stage and those after it")
-
     def of(self, *, build: str, force: bool) -> RunOptions:
         """The options of one stage of this run."""
         return RunOptions(
@@ -100,11 +92,22 @@ class RebuildOptions(RunOptions):
 
     def forces(self, stage: str) -> bool:
         """Whether a selected stage is to run even if it is up to date."""
+        return self.force
+
+
+class RebuildOptions(RunOptions):
+    """Options of the whole chain. `only` and `from_stage` name where to begin; `force` means the stages named
+    by them, or all when neither is given."""
+
+    only: StageName | None = Field(default=None, description="run just this stage")
+    from_stage: StageName | None = Field(default=None, description="run this stage and those after it")
+
+    def forces(self, stage: str) -> bool:
         named = self.only or self.from_stage
         return self.force and named in (None, stage)
 
 
-class EvaluateOptions(RebuildOptions):
+class EvaluateOptions(RunOptions):
     """Options of an evaluation. `benchmark` leaves one half out; None: whatever the build holds items of."""
 
     benchmark: Literal["demo", "eyt"] | None = Field(default=None, description="only this benchmark")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flows import chain
-from flows.options import RebuildOptions
+from flows.options import RunOptions
 from flows.standing import Standing, standings
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.models import check_ready
@@ -17,7 +17,7 @@ from tasks.foundation.run.context import RunContext
 from tasks.foundation.store.commits import commits_of
 
 
-def look_ahead(options: RebuildOptions, stages: Sequence[str], build: str) -> tuple[list[Standing], list[Standing]]:
+def look_ahead(options: RunOptions, stages: Sequence[str], build: str) -> tuple[list[Standing], list[Standing]]:
     """The selected stages that there is something to do for, and those that are up to date.
 
     Raises the ColloquyError that a run of them would end with, as far as that can be known.

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from flows import environment
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
+from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def serve(port: int, say: Say) -> None:
             raise StoreError(f"{busy} It does not answer yet: wait, or look into {home / 'server.log'}.") from None
         _deploy(api)
         say(f"Already up; the deployments were made anew. UI: {ui_of(api)}")
+        there, here = _artifacts_of_note(), str(Layout.default().root.absolute())
+        if there not in (None, here):
+            say(f"Its runs write to {there}, not to {here} as commands here do: end it and serve anew to change that.")
 
 
 def ui_of(api: str) -> str:
@@ -69,7 +73,7 @@ def _serve(port: int, home: Path, say: Say) -> None:
         _deploy(api)
         say("work pool, deployments and the automation for dead runs are in place")
         with _child(["worker", "start", "--pool", POOL, "--type", "process"], home / "worker.log") as worker:
-            say(f"worker is up (log: {home / 'worker.log'})")
+            say(f"worker is up (log: {home / 'worker.log'}); its runs write to {Layout.default().root.absolute()}")
             say(f"UI: {ui_of(api)}   Ctrl-C stops what was started here.")
             _wait_for(worker, home / "worker.log")
 
@@ -99,11 +103,20 @@ def _server(port: int, home: Path, say: Say) -> Iterator[str]:
 def _noted(api: str) -> Iterator[None]:
     """While the block runs, other commands of this folder find the server."""
     note = environment.server_note()
-    note.write_text(json.dumps({"api": api, "pid": os.getpid()}), encoding="utf-8")
+    artifacts = str(Layout.default().root.absolute())
+    note.write_text(json.dumps({"api": api, "pid": os.getpid(), "artifacts": artifacts}), encoding="utf-8")
     try:
         yield
     finally:
         note.unlink(missing_ok=True)
+
+
+def _artifacts_of_note() -> str | None:
+    """Where the runs of the server that is up write to, as far as it left word."""
+    try:
+        return str(json.loads(environment.server_note().read_text(encoding="utf-8"))["artifacts"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 async def _furnish() -> None:

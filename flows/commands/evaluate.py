@@ -60,6 +60,7 @@ def evaluate(
     With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml). Simulator, judges
     and everything else are those of the build's own profile, unless --profile names another.
     """
+    from flows.chain import half_of
     from flows.commands.screen import screen
     from flows.options import EvaluateOptions
     from tasks.foundation.store.layout import Layout
@@ -71,7 +72,7 @@ def evaluate(
             profile=profile,
             build=name,
             target=target,
-            benchmark=only or _half_of(layout, name),
+            benchmark=only or half_of(layout, name),
             set=list(set_ or []),
         )
         shown = screen(quiet)
@@ -148,15 +149,6 @@ def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
     name = build or f"{read_manifest(folder)['build']}-released"
     import_release(layout, folder, name)
     return name
-
-
-def _half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
-    """The only benchmark that a build holds items of; None when it holds both."""
-    from tasks.foundation.store.commits import commits_of
-
-    made = {table for commit in commits_of(layout, build).values() for table in commit.tables if commit.rows(table)}
-    demo, eyt = bool(made & {"awareness_items", "interaction_episodes"}), "chat_seeds" in made
-    return None if demo == eyt else "demo" if demo else "eyt"
 
 
 def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:

@@ -23,6 +23,8 @@ from tests.flow.conftest import PATIENCE_SECONDS, free_port
 
 pytestmark = pytest.mark.flow
 
+BUSY_TRIES = 40
+
 
 class Served:
     """A home for Prefect, a port, and the API behind it."""
@@ -66,8 +68,15 @@ class Served:
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return json.loads(reply.read() or b"null")
+        for _ in range(BUSY_TRIES):
+            try:
+                with urllib.request.urlopen(request, timeout=30) as reply:
+                    return json.loads(reply.read() or b"null")
+            except urllib.error.HTTPError as error:
+                if error.code != 503:  # as Prefect's own client does: its database was busy for a moment
+                    raise
+            time.sleep(0.5)
+        raise AssertionError(f"the server has been busy for {BUSY_TRIES} tries: {path}")
 
     def end_of_run(self, deployment: str, options: dict[str, Any]) -> dict[str, Any]:
         """The final state of a run made from a deployment."""
@@ -89,7 +98,11 @@ def test_serve_brings_everything_up_and_leaves_schedules_alone(tmp_path: Path) -
         with urllib.request.urlopen(served.api.removesuffix("api") + "ui-settings", timeout=30) as reply:
             assert json.loads(reply.read())["api_url"] == served.api, "the page asks the server it came from"
         names = {deployment["entrypoint"] for deployment in served.ask("POST", "/deployments/filter", {})}
-        assert names == {"flows.rebuild:rebuild", *(f"flows.stages:{stage}" for stage in chain.names())}
+        assert names == {
+            "flows.rebuild:rebuild",
+            "flows.evaluate:evaluate",
+            *(f"flows.stages:{stage}" for stage in chain.names()),
+        }
         assert served.ask("GET", "/work_pools/colloquy")["type"] == "process"
         assert [rule["name"] for rule in served.ask("POST", "/automations/filter", {})] == [
             "Mark runs whose process died as crashed"
@@ -97,13 +110,19 @@ def test_serve_brings_everything_up_and_leaves_schedules_alone(tmp_path: Path) -
         rebuild = served.ask("GET", "/deployments/name/rebuild/colloquy")
         served.ask("POST", f"/deployments/{rebuild['id']}/schedules", nightly)
 
-        again = subprocess.run(served.command, env=served.environment, cwd=ROOT, capture_output=True, text=True)
+        elsewhere = {**served.environment, "COLLOQUY_ARTIFACTS": str(tmp_path / "other")}
+        again = subprocess.run(served.command, env=elsewhere, cwd=ROOT, capture_output=True, text=True)
         assert again.returncode == 0, again.stderr
         assert "Already up" in again.stdout
+        assert f"Its runs write to {tmp_path / 'artifacts'}, not to {tmp_path / 'other'}" in again.stdout
 
-        refused = served.end_of_run("rebuild", {"profile": "test", "build": "no/good"})
-        assert refused["type"] == "FAILED"
-        assert "build name 'no/good'" in refused["message"]
+        for deployment, options, complaint in (
+            ("rebuild", {"profile": "test", "build": "no/good"}, "build name 'no/good'"),
+            ("evaluate", {"profile": "test", "build": "b1"}, "expected the alias of a model as `target`"),
+        ):
+            refused = served.end_of_run(deployment, options)
+            assert refused["type"] == "FAILED"
+            assert complaint in refused["message"]
     with pytest.raises(urllib.error.URLError):
         served.ask("GET", "/health")
     with served.up():
