@@ -18,6 +18,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from tasks.report import axes, numbers
 from tasks.report.blocks import Figure
 from tasks.report.questions import Record
 
@@ -36,6 +37,10 @@ ROW = 22
 MOST_BARS = 20
 MOST_TICKS = 12
 LONGEST_LABEL = 34
+EDGE = 9
+"""Pixels between an axis' ends and what is drawn, so that no mark runs into a name."""
+FEW = 2
+"""Bars that all stand for so little or less are not drawn."""
 
 _CONFIG: dict[str, Any] = {
     "background": None,
@@ -51,6 +56,7 @@ _CONFIG: dict[str, Any] = {
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "labelLimit": 260,
+        "labelPadding": 5,
     },
     "legend": {
         "labelColor": INK,
@@ -75,12 +81,19 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+def tells(counts: Iterable[float | None]) -> bool:
+    """Whether bars for these counts say more than their table: two or more, not all of them of next to nothing."""
+    there = [count for count in counts if count]
+    return len(there) > 1 and max(there) > FEW
+
+
 def shares(
     caption: str, records: Sequence[Record], category: str, parts: Mapping[str, str], unit: str
 ) -> Figure | None:
-    """A full-width bar for each category, split into `parts` (column → colour), in the order of the records."""
+    """A full-width bar for each category, split into `parts` (column → colour), in the order of the records; None for
+    bars that tell nothing."""
     kept = [record for record in records if sum(record[part] or 0 for part in parts)]
-    if not kept:
+    if not tells(record[part] for record in kept for part in parts):
         return None
     names = _names(record[category] for record in kept)
     values = [
@@ -110,10 +123,10 @@ def shares(
 def bars(caption: str, records: Sequence[Record], category: str, series: Mapping[str, str], unit: str) -> Figure | None:
     """Horizontal bars, one for each series (column → its name) and category; at most `MOST_BARS` categories.
 
-    What is not known is not drawn.
+    What is not known is not drawn; None for bars that tell nothing.
     """
     kept = records[:MOST_BARS]
-    if not kept:
+    if not tells(record[column] for record in kept for column in series):
         return None
     categories = _names(record[category] for record in kept)
     values = [
@@ -139,7 +152,7 @@ def bars(caption: str, records: Sequence[Record], category: str, series: Mapping
         .properties(width=HALF, height=_height(len(kept), max(1.0, 0.62 * len(names))))
     )
     left = len(records) - len(kept)
-    more = f" The {left} rarer values are in the table." if left else ""
+    more = f" {numbers.plural(left, 'rarer value is', 'rarer values are')} in the table." if left else ""
     said = "; ".join(
         f"{record[category]}: " + ", ".join(f"{name} {_known(record[column])}" for column, name in series.items())
         for record in kept
@@ -173,7 +186,7 @@ def _ranges(
     order = list(names.values())
     axis = alt.Axis(grid=True, domain=False, ticks=False, labels=labelled)
     y = alt.Y("category:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=axis)
-    scale = alt.Scale(type="log", nice=True, domainMin=least)
+    scale = alt.Scale(type="log", nice=False, domainMin=least, padding=EDGE)
     form = "~s" if least >= 1 else "~g"
     x = alt.X("low:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4, format=form, grid=False, labelOverlap=True))
     bars = [
@@ -202,7 +215,8 @@ def estimates(
     """Values with their intervals, a panel for each metric (name → title) and a row for each target; of `differences`
     with a line at 0.
 
-    Records have `metric`, `target`, `value`, `ci_low` and `ci_high`; rows stand in the order of the first panel.
+    Records have `metric`, `unit`, `target`, `value`, `ci_low` and `ci_high`; rows stand in the order of the first
+    panel.
     """
     kept = [record for record in records if record["metric"] in panels and record["value"] is not None]
     if not kept:
@@ -216,7 +230,7 @@ def estimates(
             [record for record in kept if record["metric"] == metric],
             names,
             labelled=place % columns == 0,
-            zero=differences,
+            differences=differences,
         )
         for place, metric in enumerate(shown)
     ]
@@ -228,7 +242,9 @@ def estimates(
     return _figure(caption, chart, said)
 
 
-def _panel(title: str, records: Sequence[Record], names: Mapping[Any, str], *, labelled: bool, zero: bool) -> Any:
+def _panel(
+    title: str, records: Sequence[Record], names: Mapping[Any, str], *, labelled: bool, differences: bool
+) -> Any:
     values = [
         {
             "target": names[record["target"]],
@@ -240,19 +256,27 @@ def _panel(title: str, records: Sequence[Record], names: Mapping[Any, str], *, l
     ]
     base = alt.Chart(alt.Data(values=values))
     order = list(names.values())
-    axis = alt.Axis(grid=True, domain=False, ticks=False, labels=labelled)
-    y = alt.Y("target:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=axis)
-    x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=4, grid=False))
-    rule = (
-        base.mark_rule(color=SERIES[0], strokeWidth=2)
-        .encode(x=x, x2="high:Q", y=y)
-        .encode(x=alt.X("low:Q", title=None))
-    )
-    point = base.mark_point(color=SERIES[0], fill=SERIES[0], opacity=1, size=55).encode(x=x, y=y)
+    rows = alt.Axis(grid=True, domain=False, ticks=False, labels=labelled)
+    y = alt.Y("target:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=rows)
+    scale = _scale(records[0]["unit"], values, differences=differences)
+    axis = alt.Axis(tickCount=4, grid=False)
+    low, value, zero = (alt.X(f"{name}:Q", title=None, scale=scale, axis=axis) for name in ("low", "value", "zero"))
+    rule = base.mark_rule(color=SERIES[0], strokeWidth=2).encode(x=low, x2="high:Q", y=y)
+    point = base.mark_point(color=SERIES[0], fill=SERIES[0], opacity=1, size=55).encode(x=value, y=y)
     heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
-    at_zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(x="zero:Q")
-    layers = [at_zero, rule, point] if zero else [rule, point]
+    at_zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(x=zero)
+    layers = [at_zero, rule, point] if differences else [rule, point]
     return alt.layer(*layers).properties(width=178, height=_height(len(order)), title=heading)
+
+
+def _scale(unit: str, values: Sequence[Record], *, differences: bool = False) -> alt.Scale:
+    """The scale of `value`, with intervals from `low` to `high`: by the unit's, else as the values are."""
+    found = [one["value"] for one in values]
+    ends = [one[end] for one in values for end in ("low", "high")]
+    domain = (axes.shown_differences if differences else axes.shown)(unit, found, ends)
+    if domain is None:
+        return alt.Scale(zero=differences or len(set(found)) < 2, nice=True, padding=EDGE)
+    return alt.Scale(domain=list(domain), zero=False, nice=False, padding=EDGE)
 
 
 def _best_first(records: Sequence[Record], metric: str) -> list[Record]:
@@ -260,7 +284,8 @@ def _best_first(records: Sequence[Record], metric: str) -> list[Record]:
 
 
 def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, str], unit: str) -> Figure | None:
-    """A line for each target over the column `x` (integers), a panel for each metric (name → title)."""
+    """A line for each target over the column `x` (integers), a panel for each metric (name → title), all of one
+    unit."""
     kept = [record for record in records if record["metric"] in panels and record["value"] is not None]
     if len({record[x] for record in kept}) < 2:
         return None
@@ -268,9 +293,11 @@ def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, 
     values = [
         {"panel": panels[one["metric"]], "target": one["target"], "x": one[x], "value": one["value"]} for one in kept
     ]
+    scale = _scale(unit, [{**one, "low": one["value"], "high": one["value"]} for one in values])
+    across = alt.Axis(format="d", grid=False, **_whole_ticks(record[x] for record in kept))
     encoded = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("x:Q", title=x, axis=alt.Axis(format="d", grid=False, **_whole_ticks(record[x] for record in kept))),
-        y=alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
+        x=alt.X("x:Q", title=x, scale=alt.Scale(zero=False, nice=False, padding=EDGE), axis=across),
+        y=alt.Y("value:Q", title=numbers.scale(unit), scale=scale, axis=alt.Axis(tickCount=5)),
         color=alt.Color("target:N", scale=alt.Scale(domain=targets, range=_colours(targets)), title=None),
         shape=alt.Shape("target:N", scale=alt.Scale(domain=targets), title=None),
     )
@@ -284,7 +311,7 @@ def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, 
 
 def histogram(caption: str, records: Sequence[Record], group: str, series: Mapping[str, str]) -> Figure | None:
     """Counts by bin (`tokens_from` to `tokens_below`), one panel for each value of `group`; series overlap."""
-    if not records:
+    if not tells(record[column] for record in records for column in series):
         return None
     values = [
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
-from tasks.report import charts
+from tasks.report import charts, numbers
 from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
 from tasks.report.people_sections import characters, pools
 from tasks.report.questions import Answer, Record
@@ -130,7 +130,8 @@ def voting(ask: Ask, build: str) -> Section:
     endings = [{**record, "of": f"{record['category']}, {record['language']}"} for record in outcomes.records]
     waiting = sum(record["pending"] for record in outcomes.records)
     said = (
-        f"{waiting:,} labels wait for a person: no majority of the panel decided, so the original stands until then."
+        f"{numbers.plural(waiting, 'label waits', 'labels wait')} for a person: no majority of the panel decided, so "
+        "the original stands until then."
         if waiting
         else "No label waits for a person."
     )

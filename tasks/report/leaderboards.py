@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from tasks.report import numbers
 from tasks.report.blocks import Head, Leaderboard, Score
@@ -64,6 +65,9 @@ SUB_INDICATORS: dict[str, str] = {
 
 LOWER_IS_BETTER = frozenset({"drift_latent", "drift_explicit", "drift_pair", "unreadable_share"})
 NEITHER = frozenset({"t_actual", "final_intent_undecided", "void_share", "target_fault_share"})
+
+ENOUGH = 20
+"""Dialogues from which bootstrap intervals are about as wide as they say."""
 
 BEST, TIES, APART = "best", "ties", "apart"
 
@@ -140,8 +144,7 @@ def _mark(record: Record) -> str:
 
 def _head(metric: str, label: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
     one = next(cells[metric] for cells in by_target.values() if metric in cells)
-    unit = one["unit"].replace("-", "–") if one["unit"].startswith("0-") else one["unit"]
-    return Head(metric, label, unit, one["n_unit"], _arrow(metric))
+    return Head(metric, label, numbers.scale(one["unit"]), one["n_unit"], _arrow(metric))
 
 
 def _arrow(metric: str) -> str:
@@ -151,8 +154,12 @@ def _arrow(metric: str) -> str:
 
 
 def legend(boards: Sequence[Leaderboard | None]) -> str:
-    """What the marks mean, if any board has one."""
-    marks = {one.mark for each in boards if each is not None for _, scores in each.rows for one in scores}
+    """What the marks mean, if any board has one, and why a score lacks its interval, if any does."""
+    scores = [one for each in boards if each is not None for _, scores in each.rows for one in scores]
+    return " ".join(text for text in (_marks({one.mark for one in scores}), _intervals(scores)) if text)
+
+
+def _marks(marks: set[str]) -> str:
     if not marks & {BEST, TIES, APART}:
         return ""
     apart = (
@@ -160,7 +167,49 @@ def legend(boards: Sequence[Leaderboard | None]) -> str:
         "met other conditions."
     )
     return (
-        "Bold is the best target of a column. ≈ marks those whose paired difference to it is 0, or has a 95 % interval "
-        f"that holds 0: the data do not tell them apart.{apart if APART in marks else ''} Intervals are bootstrapped "
-        "by dialogue."
+        "Bold is the best target of a column. ≈ marks those whose paired difference to it is 0, or has a 95\u00a0% "
+        f"interval that holds 0: the data do not tell them apart.{apart if APART in marks else ''}"
+    )
+
+
+def _intervals(scores: Sequence[Score]) -> str:
+    known = [one for one in scores if one.sort is not None]
+    if not known:
+        return ""
+    without = (
+        " A score without an interval rests on fewer than two dialogues, or on dialogues that are all alike."
+        if not all(one.interval for one in known)
+        else ""
+    )
+    return f"Intervals of 95\u00a0% are bootstrapped by dialogue.{without}"
+
+
+def fewest_conversations(records: Sequence[Record], columns: Collection[str]) -> int | None:
+    """On how few conversations a score of the columns rests; None where none is counted in conversations."""
+    found = [
+        record["n"]
+        for record in records
+        if record["metric"] in columns and record["n_unit"] == "conversation" and record["value"] is not None
+    ]
+    return min(found, default=None)
+
+
+def fewest_dialogues(records: Sequence[Record], contents: Sequence[Record]) -> int | None:
+    """On how few dialogues a score of DEMO rests, at most: as many as it has scores, and as the task has dialogues."""
+    scores = [record["n"] for record in records if record["metric"] in DEMO_COLUMNS and record["value"] is not None]
+    tasks = Counter[str]()
+    for record in contents:
+        if record["part"] in ("awareness_items", "interaction_episodes"):
+            task = record["of_it"] if record["part"] == "awareness_items" else "interaction"
+            tasks[task] += record["from_dialogues_or_personas"]
+    return min([*scores, *tasks.values()]) if scores else None
+
+
+def too_few(n: int | None) -> str:
+    """A warning where scores rest on fewer dialogues than the bootstrap needs, else nothing."""
+    if n is None or n >= ENOUGH:
+        return ""
+    return (
+        f"Scores here rest on as few as {numbers.plural(n, 'dialogue')}. From fewer than {ENOUGH}, bootstrap intervals "
+        "and p-values are too narrow: they promise more than the data hold."
     )

@@ -18,7 +18,7 @@ DECIMALS: dict[str, int] = {
     "turns": 2,
     "pairs": 0,
 }
-"""Decimals by the unit of a metric; three for every other (shares, cosines, correlations). A number without a
+"""Decimals by the unit of a metric; three for every other (shares, distances, correlations). A number without a
 unit has three below ten and one from there on."""
 
 
@@ -76,6 +76,13 @@ def moment(iso: str) -> str:
 def words(name: str) -> str:
     """A column's or metric's name as words: `goal_achievement` → `goal achievement`."""
     return name.replace("_", " ").strip()
+
+
+def scale(unit: str) -> str:
+    """A unit as it is written above a column or along an axis: `0-10` → `0–10`; what has `cosine` is a distance."""
+    if unit == "cosine":
+        return "cosine distance"
+    return unit.replace("-", "–") if unit.startswith("0-") else unit
 
 
 def plural(n: int, one: str, many: str = "") -> str:

@@ -48,7 +48,7 @@ def pools(ask: Ask, build: str) -> Section:
         "seeder's choice.",
         [
             *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
-            ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.")]),
+            ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.", folded=True)]),
             (
                 "Strata",
                 [
@@ -90,7 +90,7 @@ def pools(ask: Ask, build: str) -> Section:
 def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
     for attribute, title in ATTRIBUTES.items():
         records = attributes.where(pool=pool, attribute=attribute).records
-        if not records:
+        if not charts.tells(max(record["source_personas"], record["drawn"]) for record in records):
             continue
         ordered = sorted(records, key=lambda one: one["found"]) if attribute == "age_bucket" else records
         series = {
@@ -110,7 +110,10 @@ def _counted(lengths: Answer) -> str:
 
 
 def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -> Block | None:
-    """The percentages of each group side by side, the most frequent value first; each group with its n."""
+    """The percentages of each group side by side, the most frequent value first; each group with its n. None where the
+    counts, in column `whose`, tell nothing."""
+    if not charts.tells(record[whose] for record in records):
+        return None
     n = {record[group]: record["n"] for record in records}
     found: dict[str, Record] = {}
     for record in records:

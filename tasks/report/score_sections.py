@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tasks.report import charts, leaderboards
+from tasks.report import charts, leaderboards, numbers
 from tasks.report.blocks import Block, Leaderboard, Note, Section, filled, section, table
 from tasks.report.data_sections import Ask
 from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, board
@@ -21,8 +21,8 @@ EYT_PANELS = {
     "persona_alignment_weighted": "persona, weighted",
 }
 """The metrics that are drawn."""
-SHORT = 12
-"""Rows up to which a table is open."""
+SHORT, LONG = 12, 30
+"""Rows up to which a table is open: one beside others, and one that is all there is to see."""
 
 EYT_HEADLINE = "satisfaction"
 UNLIKE = (
@@ -58,11 +58,15 @@ def score_sections(ask: Ask, build: str) -> Iterator[Section]:
 
 
 def demo(ask: Ask, build: str) -> Section:
-    answer, by_goal = ask("demo_leaderboard"), ask("demo_by_goal_type")
+    answer, by_goal, holds = (ask(name) for name in ("demo_leaderboard", "demo_by_goal_type", "benchmark_contents"))
     whole = answer.where(language=ALL)
     top = board(whole, "DEMO, all languages.", DEMO_COLUMNS, "overall_pooled")
-    by_language: list[Leaderboard | None] = [
+    by_language = [
         board(answer.where(language=language), f"DEMO, {language}.", DEMO_COLUMNS, "overall_pooled")
+        for language in _languages(answer)
+    ]
+    fewest = [
+        leaderboards.fewest_dialogues(answer.where(language=language).records, holds.where(language=language).records)
         for language in _languages(answer)
     ]
     void = board(whole, "Interactions that a fault ended.", leaderboards.FAULTS, "target_fault_share", folded=True)
@@ -76,17 +80,18 @@ def demo(ask: Ask, build: str) -> Section:
                 "",
                 [
                     charts.estimates(
-                        "Scores of 0–10 with 95 % intervals.",
+                        "Scores of 0–10, with 95 % intervals where there are any.",
                         whole.records,
                         DEMO_PANELS,
                     ),
+                    _warning(leaderboards.fewest_dialogues(whole.records, holds.records)),
                     top,
                     _legend([top, *by_language]),
                 ],
             ),
             ("Differences", [_differences(answer)]),
             ("Thinking", list(_thinking(ask, "demo"))),
-            ("By language", by_language),
+            ("By language", [_warning(min((n for n in fewest if n is not None), default=None)), *by_language]),
             ("Faults", [void]),
             ("By goal type", [_goal_types(by_goal)]),
         ],
@@ -138,6 +143,7 @@ def _apart(records: Sequence[Record], named: str) -> list[Record]:
     return [
         {
             "metric": record["metric"],
+            "unit": record["unit"],
             "target": record[named],
             "value": record["difference"],
             "ci_low": record["difference_low"],
@@ -172,7 +178,7 @@ def eyt(ask: Ask, build: str) -> Section:
             board(whole, f"{caption}, {language}.", columns, EYT_HEADLINE, folded=True)
             for caption, columns in ((RECOGNISED, EYT_OBJECTIVE), (ANSWERED, EYT_SUBJECTIVE))
         ]
-        groups.append((f"All pools, {language}", boards))
+        groups.append((f"All pools, {language}", [_few_conversations(whole), *boards]))
     groups.append(("Differences", [_differences(answer)]))
     groups.append(("Thinking", list(_thinking(ask, "eyt"))))
     groups.append(("Persona sources", list(_sources(ask))))
@@ -195,9 +201,10 @@ def eyt(ask: Ask, build: str) -> Section:
     return section(
         "eyt",
         "EYT-Bench leaderboard",
-        "Accuracies, drift and FICR are shares and cosines; satisfaction and the three dimensions are on 0 to 100. "
-        "Satisfaction is the anchor between papers. FICR on Nemotron is a coverage check. At 100 conversations a pool, "
-        "differences under 0.05 on a dimension's 0–5 (1 point of 100) or 0.03 in accuracy mean nothing.",
+        "Accuracies and FICR are shares, drift is a cosine distance (1 − cosine), alignment a rank correlation; "
+        "satisfaction and the three dimensions are on 0 to 100. Satisfaction is the anchor between papers. FICR on "
+        "Nemotron is a coverage check. At 100 conversations a pool, differences under 0.05 on a dimension's 0–5 (1 "
+        "point of 100) or 0.03 in accuracy mean nothing.",
         groups,
         Note("No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"),
     )
@@ -211,7 +218,9 @@ def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | N
     where = "all pools" if pool == ALL else f"pool {pool}"
     objective = board(answer, f"{RECOGNISED}, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
     subjective = board(answer, f"{ANSWERED}, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
-    yield charts.estimates(f"Main metrics with 95 % intervals, {where}.", answer.records, EYT_PANELS)
+    caption = f"Main metrics, with 95 % intervals where there are any, {where}."
+    yield charts.estimates(caption, answer.records, EYT_PANELS)
+    yield _few_conversations(answer)
     yield objective
     yield subjective
     yield _legend([objective, subjective])
@@ -220,7 +229,7 @@ def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | N
         turns.where(pool=pool).records,
         "turn",
         DIMENSIONS,
-        "0–100",
+        "0-100",
     )
     yield board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
     yield board(answer, f"Sub-indicators, {where}, 0–20 each.", leaderboards.SUB_INDICATORS, EYT_HEADLINE, folded=True)
@@ -233,7 +242,8 @@ def _sweep(answer: Answer) -> Iterator[Block | None]:
     flips = [row for row in ranks.records if row["metric"].endswith("_rank_flips")]
     if flips:
         flipped = sum(1 for row in flips if row["value"])
-        yield Note(f"{flipped} of {len(flips)} comparisons of rankings under two weights hold a strict rank flip.")
+        pairs = numbers.plural(len(flips), "comparison")
+        yield Note(f"There is a strict rank flip in {flipped} of {pairs} of rankings under two weights.")
     if len(ranks):
         yield table(ranks, "Rankings under two weights: Kendall τ, and flips.", drop=("target", "ci_low"), folded=True)
     yield filled(scores, "Weighted scores under each warm-up weight.", folded=True)
@@ -262,7 +272,8 @@ def agreement(ask: Ask, build: str) -> Section:
     for scope in answer.values("scope"):
         of = answer.where(scope=scope)
         title = SCOPES.get(scope, scope)
-        groups.append((title, [table(of, "Every statistic by category.", drop=("scope",), folded=len(of) > 30)]))
+        folded = len(of) > LONG or of.values("value") == [None]
+        groups.append((title, [table(of, "Every statistic by category.", drop=("scope",), folded=folded)]))
     return section(
         "agreement",
         "Agreement",
@@ -348,3 +359,12 @@ def _pivot(answer: Answer) -> list[Block | None]:
 def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
     said = leaderboards.legend(boards)
     return Note(said) if said else None
+
+
+def _few_conversations(answer: Answer) -> Note | None:
+    return _warning(leaderboards.fewest_conversations(answer.records, {**EYT_OBJECTIVE, **EYT_SUBJECTIVE}))
+
+
+def _warning(fewest: int | None) -> Note | None:
+    said = leaderboards.too_few(fewest)
+    return Note(said, "warning") if said else None

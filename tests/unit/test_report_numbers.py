@@ -8,7 +8,15 @@ import pytest
 
 from tasks.report import numbers
 from tasks.report.blocks import table
-from tasks.report.leaderboards import board, legend, ranked, score
+from tasks.report.leaderboards import (
+    board,
+    fewest_conversations,
+    fewest_dialogues,
+    legend,
+    ranked,
+    score,
+    too_few,
+)
 from tasks.report.questions import Answer
 
 
@@ -137,8 +145,53 @@ def test_a_score_carries_its_n_interval_mark_and_what_is_missing() -> None:
 def test_marks_are_explained_where_there_are_any() -> None:
     plain = board(answer(row("a", "ficr", 0.5)), "", {"ficr": "FICR"}, "ficr")
     marked = board(answer(row("a", "ficr", 0.5, is_best=True)), "", {"ficr": "FICR"}, "ficr")
-    assert legend([plain, None]) == ""
+    assert "Bold" not in legend([plain, None])
     assert "holds 0" in legend([plain, marked])
+    assert legend([None]) == ""
+
+
+def test_a_missing_interval_is_explained_where_one_is_missing() -> None:
+    bounded = row("a", "ficr", 0.5, ci_low=0.25, ci_high=0.75)
+    boards = [
+        board(answer(*rows), "", {"ficr": "FICR"}, "ficr")
+        for rows in ((bounded,), (bounded, row("b", "ficr", 0.5)), (bounded, row("b", "ficr", None)))
+    ]
+    why = "rests on fewer than two dialogues"
+    assert [why in legend([one]) for one in boards] == [False, True, False], "a score that is not there has no interval"
+    assert "bootstrapped by dialogue" in legend(boards[:1])
+
+
+def test_the_fewest_conversations_are_those_of_a_shown_score_that_counts_conversations() -> None:
+    rows = answer(
+        row("a", "ficr", 0.5, n=12, n_unit="conversation"),
+        row("b", "ficr", None, n=0, n_unit="conversation"),
+        row("a", "latent_accuracy", 0.5, n=3),
+        row("a", "void_share", 0.5, n=2, n_unit="conversation"),
+    )
+    assert fewest_conversations(rows.records, {"ficr", "latent_accuracy"}) == 12
+    assert fewest_conversations(rows.records, {"latent_accuracy"}) is None
+
+
+def test_a_score_of_demo_rests_on_no_more_dialogues_than_its_task_has() -> None:
+    def holds(part: str, of_it: str, dialogues: int) -> dict[str, Any]:
+        return {"part": part, "of_it": of_it, "from_dialogues_or_personas": dialogues}
+
+    scores = answer(row("a", "goal", 5.0, n=60), row("a", "overall_pooled", 5.0, n=400)).records
+    contents = [
+        holds("awareness_items", "goal", 30),
+        holds("interaction_episodes", "advice", 15),
+        holds("interaction_episodes", "empathy", 10),
+        holds("chat_seeds", "a", 3),
+    ]
+    assert fewest_dialogues(scores, contents) == 25, "interaction: 15 of advice and 10 of empathy"
+    assert fewest_dialogues(scores, []) == 60
+    assert fewest_dialogues([], contents) is None
+
+
+def test_few_dialogues_are_a_warning_and_enough_are_none() -> None:
+    assert "as few as 1 dialogue." in too_few(1)
+    assert "as few as 19 dialogues." in too_few(19)
+    assert too_few(20) == too_few(None) == ""
 
 
 def test_a_tables_columns_are_written_by_their_names() -> None:

@@ -7,6 +7,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from tasks.report.build import page_of, write_report
 from tasks.report.facts import facts
 from tasks.report.questions import ask, rows
 from tasks.report.transcripts import shelves, shortened
+from tasks.report.transcripts.text import titled
 from tests.contract.sql_rows import Rows, _row, good, tables_of
 from tests.unit.evaluation_build import Bench, conversation, seed
 
@@ -324,6 +326,21 @@ def test_text_is_shown_without_what_cannot_be_seen_and_not_for_ever() -> None:
     assert shortened("x" * 8010).endswith("… (10 more characters)")
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Moving house", "Moving house"),
+        ("Moving house,\nsoon", "Moving house, soon"),
+        ("Moving house, afterwards unpacking", "Moving house…"),
+        ("Moving the houses along", "Moving the houses…"),
+        ("搬家的时候应该带上什么东西才好呢我不知道", "搬家的时候应该带上什么东西才好呢我不…"),
+        ("啊 搬家的时候应该带上什么东西才好呢我不知道", "啊 搬家的时候应该带上什么东西才好呢…"),
+    ],
+)
+def test_a_long_title_ends_with_a_word_where_it_has_words(text: str, title: str) -> None:
+    assert titled(text, 18) == title
+
+
 def test_scripted_and_embedded_models_are_named_as_meaning_nothing() -> None:
     models = {"scripted-a": {"provider": "scripted", "family": "a", "name": "x"}}
     settings = {"scenes": {"distiller": "scripted-a"}, "run": {"seed": 7}}
@@ -334,6 +351,23 @@ def test_scripted_and_embedded_models_are_named_as_meaning_nothing() -> None:
     some = page({}, {**only, "judging@gpt-4o": judged}).text
     assert "These scores mean nothing." not in some
     assert "Some models here prove the pipeline only" in some
+
+
+@pytest.mark.parametrize(
+    ("late", "says"),
+    [
+        (["metrics"], "metrics was made from rows that have changed since, or are gone, so what it says"),
+        (
+            ["voting", "metrics"],
+            "voting, metrics were made from rows that have changed since, or are gone, so what they",
+        ),
+    ],
+)
+def test_what_is_behind_is_said_before_any_number(late: list[str], says: str) -> None:
+    commits = {stage: replace(commit(stage), parents={"dialogues": "another hash"}) for stage in late}
+    text = " ".join(page(full(), commits).text.split())
+    assert says in text
+    assert text.index("Not up to date:") < text.index("1 persona in the pools")
 
 
 def test_a_waiver_and_what_targets_are_told_are_printed() -> None:
@@ -358,7 +392,7 @@ def test_a_waiver_and_what_targets_are_told_are_printed() -> None:
 
 def test_a_charts_equal_labels_stay_apart() -> None:
     names = [f"{'long' * 12}{end}" for end in "ab"]
-    figure = charts.bars("c", [{"name": name, "n": 1} for name in names], "name", {"n": "n"}, "times")
+    figure = charts.bars("c", [{"name": name, "n": 3} for name in names], "name", {"n": "n"}, "times")
     assert figure is not None
     assert "(2)" in figure.svg
     assert "xmlns" not in figure.svg
@@ -370,6 +404,27 @@ def test_nothing_to_draw_is_no_chart() -> None:
     assert charts.estimates("c", [], {"ficr": "FICR"}) is None
     assert charts.lines("c", [], "turn", {"ficr": "FICR"}, "") is None
     assert charts.histogram("c", [], "pool", {"n": "n"}) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ([1, 2, 2, 0], False),
+        ([3], False),
+        ([300, None, 0], False),
+        ([1, 3], True),
+        ([], False),
+    ],
+)
+def test_bars_that_say_no_more_than_their_table_are_not_drawn(counts: list[int | None], told: bool) -> None:
+    assert charts.tells(counts) is told
+    records = [{"name": f"{place}", "n": count} for place, count in enumerate(counts)]
+    assert (charts.bars("c", records, "name", {"n": "n"}, "times") is not None) is told
+    assert (charts.shares("c", records, "name", {"n": "red"}, "rows") is not None) is told
+
+
+def test_one_bar_of_two_parts_is_drawn() -> None:
+    assert charts.shares("c", [{"name": "a", "ok": 95, "lost": 5}], "name", {"ok": "red", "lost": "blue"}, "rows")
 
 
 async def test_the_report_of_a_real_build_is_one_file(tmp_path: Path) -> None:

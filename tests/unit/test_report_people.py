@@ -68,27 +68,31 @@ def seed(number: int, pool: str, emotion: str, **values: Any) -> Record:
 def test_the_emotions_of_chat_seeds_are_drawn_by_pool_with_their_n_and_failed_seeds_are_left_out() -> None:
     rows = pool()
     rows["chat_seeds"] = [seed(1, "a", "Joy"), seed(2, "a", "Joy"), seed(3, "a", "Hope"), seed(4, "b", "Hope")]
-    rows["chat_seeds"].append(seed(5, "b", "Guilt") | {"error": "refused"})
+    rows["chat_seeds"] += [seed(5, "b", "Guilt") | {"error": "refused"}, seed(6, "a", "Joy")]
     _, figures = shown(pools, rows)
     assert figures["Emotions of the chat seeds, by pool."] == (
-        "Hope: a (n = 3) 33.3, b (n = 1) 100.0; Joy: a (n = 3) 66.7, b (n = 1) 0.0"
+        "Hope: a (n = 4) 25.0, b (n = 1) 100.0; Joy: a (n = 4) 75.0, b (n = 1) 0.0"
     )
 
 
 def test_the_first_topics_are_those_of_the_personas_and_a_figure_of_one_pool_names_it() -> None:
     rows = pool()
     rows["persona_candidates"][0]["topic_tags"] = ["Tea", "Rain"]
-    rows["chat_seeds"] = [seed(1, "a", "Joy"), seed(2, "b", "Joy")]
+    rows["persona_candidates"][3]["topic_tags"] = ["Snow"]
+    rows["chat_seeds"] = [*(seed(n, "a", "Joy") for n in (1, 2, 3)), seed(4, "b", "Joy")]
+    rows["chat_seeds"].append(seed(5, "a", "Joy") | {"persona_id": "p4"})
     _, figures = shown(pools, rows)
-    assert figures["First topics of the chat seeds, a (n = 1)."] == "Tea: a (n = 1) 100.0"
+    assert figures["First topics of the chat seeds, a (n = 4)."] == "Tea: a (n = 4) 75.0; Snow: a (n = 4) 25.0"
 
 
 def test_charts_of_a_pool_say_over_how_many_personas_they_are() -> None:
     rows = pool()
     for number, row in enumerate(rows["persona_candidates"]):
-        row["sex"] = None if number == 4 else "x"
+        row["sex"] = ("x", "x", "x", "y", None)[number]
     _, figures = shown(pools, rows)
-    assert figures["Sex, pool a."] == "x: source (n = 4) 100.0, drawn (n = 2) 100.0"
+    assert figures["Sex, pool a."] == (
+        "x: source (n = 4) 75.0, drawn (n = 2) 50.0; y: source (n = 4) 25.0, drawn (n = 2) 50.0"
+    )
     assert any("a: n = 5 source, n = 2 drawn" in caption for caption in figures)
 
 

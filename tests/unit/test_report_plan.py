@@ -85,16 +85,19 @@ def test_the_table_says_where_the_plan_was_wrong(row: tuple[Any, ...], verdict: 
 
 
 def test_tokens_that_were_not_reported_are_left_out_of_the_chart_and_named() -> None:
-    blocks = page(costs(("voting", "a", 1, 0, 7, 3, 0.0), ("voting", "b", 1, 0, None, 4, 0.0)), {})[""]
+    asked = [("voting", "a", 1, 0, 7, 3, 0.0), ("voting", "b", 1, 0, None, 4, 0.0), ("judging", "a", 1, 0, 9, 5, 0.0)]
+    blocks = page(costs(*asked), {})[""]
     chart = blocks[0]
     assert isinstance(chart, Figure)
     assert "not drawn: voting (prompt)" in chart.caption
-    assert chart.description == "voting: prompt not known, completion 7"
+    assert chart.description == "voting: prompt not known, completion 7; judging: prompt 9, completion 5"
 
 
 def test_an_unknown_value_has_no_bar_and_no_mark() -> None:
     def drawn(value: int | None) -> str:
-        figure = charts.bars("c", [{"x": "a", "n": value, "m": 5}], "x", {"n": "n", "m": "m"}, "unit")
+        figure = charts.bars(
+            "c", [{"x": "a", "n": value, "m": 5}, {"x": "b", "n": None, "m": 4}], "x", {"n": "n", "m": "m"}, "unit"
+        )
         assert figure is not None
         return figure.svg
 

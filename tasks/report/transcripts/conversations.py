@@ -22,6 +22,7 @@ from tasks.report.transcripts.text import (
     reason_of,
     rows_among,
     shortened,
+    titled,
     total_of,
     yes_or_no,
 )
@@ -109,7 +110,7 @@ def _conversation(
     )
     return Transcript(
         row["conversation_id"],
-        f"{row['target']}: {row['topic'] or 'no topic'}",
+        f"{row['target']}: {titled(row['topic'] or 'no topic')}",
         (
             ("target", row["target"]),
             ("pool", row["pool"]),

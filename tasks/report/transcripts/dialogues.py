@@ -10,7 +10,7 @@ import duckdb
 from tasks.report import numbers
 from tasks.report.questions import Record, rows
 from tasks.report.transcripts.shelf import Label, Line, Row, Sheet, Shelf, Transcript
-from tasks.report.transcripts.text import about_of, by_key, plain, rows_among, shortened, total_of
+from tasks.report.transcripts.text import LONGEST_NAME, about_of, by_key, plain, rows_among, shortened, titled, total_of
 
 
 def dialogues(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
@@ -60,7 +60,7 @@ def _dialogue(row: Record, turns: Sequence[Record], verdicts: Sequence[Record]) 
     waiting = sum(one["pending"] for one in verdicts)
     return Transcript(
         row["dialogue_id"],
-        f"{names[0]} and {names[1]}: {row['topic'] or 'no topic'}",
+        f"{titled(names[0], LONGEST_NAME)} and {titled(names[1], LONGEST_NAME)}: {titled(row['topic'] or 'no topic')}",
         (
             ("language", row["language"]),
             ("goal type", numbers.words(row["goal_type"] or "unknown")),

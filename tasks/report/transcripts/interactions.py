@@ -19,6 +19,7 @@ from tasks.report.transcripts.text import (
     reason_of,
     rows_among,
     shortened,
+    titled,
     total_of,
 )
 
@@ -57,7 +58,7 @@ def _interaction(row: Record, turns: Sequence[Record], scores: Sequence[Record])
     plays = "both sides" if row["partner"] == row["target"] else f"with {row['partner']}"
     return Transcript(
         row["interaction_id"],
-        f"{row['target']}, {plays}: {row['topic'] or 'no topic'}",
+        f"{row['target']}, {plays}: {titled(row['topic'] or 'no topic')}",
         (
             ("target", row["target"]),
             ("language", row["language"] or "unknown"),

@@ -17,6 +17,9 @@ from tasks.report.transcripts.shelf import Label
 LONGEST_TEXT = 8000
 """Characters of one text; the rest is counted."""
 
+LONGEST_TITLE, LONGEST_NAME = 80, 30
+"""Characters of what a title is about, and of each name in it."""
+
 _UNSEEN = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 """Control characters, and those that turn the direction of the text around them."""
 
@@ -27,6 +30,16 @@ def shortened(text: str) -> str:
     if len(clean) <= LONGEST_TEXT:
         return clean
     return f"{clean[:LONGEST_TEXT]}… ({len(clean) - LONGEST_TEXT:,} more characters)"
+
+
+def titled(text: str, longest: int = LONGEST_TITLE) -> str:
+    """The text as part of a title: one line, and when long cut at the end of a word, where it has
+    words, with an ellipsis."""
+    clean = " ".join(shortened(text).split())
+    if len(clean) <= longest:
+        return clean
+    words = clean[: longest + 1].rpartition(" ")[0].rstrip(" ,;:.")
+    return f"{words if len(words) > longest / 2 else clean[:longest]}…"
 
 
 def compared(kind: str, gold: str, predicted: str | None) -> Label:
