@@ -16,6 +16,7 @@ from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import import_release, write_release
+from tasks.foundation.store.release_card import card
 from tasks.foundation.tables import Row
 from tasks.foundation.tables.scenes import SeedDialogue, SeedTurn
 from tests.unit.dialogue_rows import dialogue, pairing, scene
@@ -92,11 +93,12 @@ def test_a_release_names_its_sources_with_revision_licence_and_counts(bench: Ben
 def test_the_card_shows_sources_and_heads_for_a_hub(bench: Bench, tmp_path: Path) -> None:
     folder = tmp_path / "released"
     write_release(bench.workspace().layout, "b1", folder)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert f"| p | hub dataset a/people | {COMMIT} (main) | train | CC-BY-4.0 | 2 | 1 persona |" in card
-    assert "| soda | file soda.parquet | – | – | CC-BY-4.0 | 1 | 1 dialogue |" in card
-    assert "| chat_seeds | where a conversation with a simulated user starts and what it is to reach | 1 |" in card
-    head = yaml.safe_load(card.split("---\n")[1])
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"| p | hub dataset a/people | {COMMIT} (main) | train | CC-BY-4.0 | 2 | 1 persona |" in page
+    assert "| soda | file soda.parquet | – | – | CC-BY-4.0 | 1 | 1 dialogue |" in page
+    assert "| chat_seeds | where a conversation with a simulated user starts and what it is to reach | 1 |" in page
+    assert "* DEMO: Minzheng Wang" in page and "* EYT-Bench: Jinglan Gong" in page
+    head = yaml.safe_load(page.split("---\n")[1])
     files = {config["data_files"] for config in head["configs"]}
     assert all((folder / file).is_file() for file in files) and len(files) == 3
 
@@ -116,3 +118,12 @@ def test_a_commit_records_the_sources_it_was_made_from(bench: Bench) -> None:
         {"name": "soda", "licence": "CC-BY-4.0", "path": "/home/somebody/soda.parquet", "split": None},
         {"name": "lccc", "licence": "MIT", "hub": "b/talk", "revision": COMMIT, "commit": COMMIT, "split": None},
     ]
+
+
+def test_the_card_of_what_small_models_made_says_that_it_means_nothing(bench: Bench, tmp_path: Path) -> None:
+    write_release(bench.workspace().layout, "b1", tmp_path / "released")
+    manifest = json.loads((tmp_path / "released" / "manifest.json").read_text(encoding="utf-8"))
+    assert "Not for scoring anybody" not in card(manifest)
+    models = {"small": {"name": "s", "family": "s", "provider": "embedded"}}
+    manifest["stages"]["voting"] = {"fingerprint": "f", "models": models}
+    assert "**Not for scoring anybody: small (embedded or scripted)" in card(manifest)

@@ -124,7 +124,7 @@ def _manifest(
         "stages": {
             commit.run: {"fingerprint": commit.fingerprint, "models": commit.record.get("models", {})}
             for commit in commits.values()
-            if set(commit.tables) - set(EVERY_STAGE)
+            if commit.member is None and set(commit.tables) - set(EVERY_STAGE)  # targets and judges made none of it
         },
     }
 

@@ -12,6 +12,21 @@ WHAT = {
     "persona_candidates": "the source personas of the seeds",
 }
 
+PAPERS = {
+    "DEMO": (
+        {"awareness_items", "interaction_episodes"},
+        "Minzheng Wang and others, *DEMO: Reframing Dialogue Interaction with Fine-grained Element Modeling*",
+    ),
+    "EYT-Bench": (
+        {"chat_seeds"},
+        "Jinglan Gong and others, *Enjoy Your Talk: A Human-Centered Benchmark for Multi-Turn Dialogue with Decoupled "
+        "User Simulation, Target Modeling, and Judging*, arXiv 2607.10428",
+    ),
+}
+"""By benchmark: the tables that are of it, and the paper that describes it."""
+
+LOCAL_PROVIDERS = ("embedded", "scripted")
+
 
 def card(manifest: Mapping[str, Any]) -> str:
     """README.md of a release; its head tells a dataset hub which file holds which table."""
@@ -26,20 +41,42 @@ def card(manifest: Mapping[str, Any]) -> str:
     parts = [
         _head(build, manifest["tables"]),
         f"# Benchmark {build}",
+        *_warning(manifest),
         "Frozen items and seeds, released by Colloquy. Score a model on them with\n"
         "`colloquy evaluate --target NAME --benchmark <this folder>`.",
+        "A rebuild, not the authors' own data, of what these papers describe; cite them:",
+        "\n".join(f"* {name}: {paper}" for name, (of, paper) in PAPERS.items() if of & set(manifest["tables"])),
         _table(("table", "one row is", "rows"), tables),
         "## Sources",
         _table(("source", "from", "revision", "split", "licence", "rows in the build", "used here"), sources)
         if sources
         else "None recorded: the rows were brought in by hand.",
         f"Licences of the personas in this folder: {', '.join(manifest['licences_of_sources']) or 'none recorded'}. "
-        "Whoever hands the release on is bound by the licences of its sources.",
+        "Whoever hands the release on is bound by the licences of its sources, and for what models wrote (items, "
+        "episodes, seeds) by the terms of the models below.",
         "## Models",
         _table(("run", "alias", "model", "family"), models) if models else "None.",
         f"Released {manifest['released_at']}; content hashes are in manifest.json.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _warning(manifest: Mapping[str, Any]) -> list[str]:
+    """Of a release that no real model has made: that it is none to score anybody on."""
+    local = sorted(
+        {
+            alias
+            for stage in manifest["stages"].values()
+            for alias, model in stage["models"].items()
+            if model.get("provider") in LOCAL_PROVIDERS
+        }
+    )
+    if not local:
+        return []
+    return [
+        f"**Not for scoring anybody: {', '.join(local)} (embedded or scripted) had a part in it. Such models prove the "
+        "pipeline; what they wrote or labelled means nothing.**"
+    ]
 
 
 def _head(build: str, tables: Iterable[str]) -> str:
