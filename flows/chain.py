@@ -118,7 +118,7 @@ def settled(options: Options, layout: Layout | None = None) -> Options:
 
 def usual_profile() -> str:
     """The profile of a new build for which none is named."""
-    return os.environ.get("COLLOQUY_PROFILE") or "demo"
+    return profile_from_anywhere(os.environ.get("COLLOQUY_PROFILE") or "demo")
 
 
 def _at_and_above(override: str) -> Iterator[str]:

@@ -63,5 +63,7 @@ def test_its_profile_names_models_that_are_there_and_families_that_may_judge(
     workspace = Workspace.open(profile, layout=Layout(tmp_path / "artifacts"))
     monkeypatch.chdir(tmp_path)
     settled = chain.settled(RunOptions(profile="mine/mine.yaml", build="first"), Layout(tmp_path / "artifacts"))
-    assert settled.profile == profile
+    monkeypatch.setenv("COLLOQUY_PROFILE", "mine/mine.yaml")
+    usual = chain.settled(RunOptions(build="first"), Layout(tmp_path / "artifacts"))
+    assert settled.profile == usual.profile == profile
     assert workspace.settings.judging.judges == ["gemini-3.1-pro-thinking"]
