@@ -1,4 +1,4 @@
-"""Two processes that commit at once: neither takes the other's rows out of the views."""
+"""The views keep up: with two processes that commit at once, and with tables that have changed."""
 
 from __future__ import annotations
 
@@ -54,3 +54,21 @@ def test_a_slow_writer_of_the_views_does_not_undo_a_quick_one(tmp_path: Path, mo
         assert not thread.is_alive()
     with views.open_views(layout) as connection:
         assert connection.execute("select member from stage_runs order by member").fetchall() == [("a",), ("b",)]
+
+
+def test_a_file_made_before_the_tables_changed_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout(tmp_path)
+    commit(layout, "a")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(
+            views, "_STAGE_RUN_COLUMNS", tuple(one for one in views._STAGE_RUN_COLUMNS if one[0] != "failed_by")
+        )
+        earlier.setattr(views, "_stage_run", lambda commit: "(" + ", ".join(["null"] * 15) + ")")
+        views._shape.cache_clear()
+        views.rebuild_views(layout)
+    views._shape.cache_clear()
+    with views.open_views(layout) as connection:
+        assert connection.execute("select member, failed_by from stage_runs").fetchall() == [("a", "{}")]
+    made = layout.database.stat().st_mtime_ns
+    views.open_views(layout).close()
+    assert layout.database.stat().st_mtime_ns == made

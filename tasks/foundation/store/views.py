@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
+from tasks.foundation.ids import digest
 from tasks.foundation.store.commits import Commit, builds, commits_of, shown_build
 from tasks.foundation.store.durable import replace_file, told_of
 from tasks.foundation.store.layout import Layout
@@ -93,7 +95,8 @@ def told_of_reading() -> Iterator[None]:
 
 
 def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the views, made anew first when they are missing or the folder has moved.
+    """A read-only connection to the views, made anew first when they are missing, when the folder has moved, or when
+    tables have changed since.
 
     With a build, schema `main` shows that one; StoreError when it does not exist.
     """
@@ -154,10 +157,17 @@ def _fits(layout: Layout) -> bool:
         return False
     try:
         with duckdb.connect(str(layout.database), read_only=True) as connection:
-            found = connection.execute("select main.store_root()").fetchone()
+            found = connection.execute("select main.store_root(), main.shape_of_views()").fetchone()
     except duckdb.Error:
         return False
-    return found == (str(layout.root),)
+    return found == (str(layout.root), _shape())
+
+
+@cache
+def _shape() -> str:
+    """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
+    tables = [f"{_empty(table)}\n{view_sql(table, 'parts')}" for table in TABLES.values()]
+    return digest(tables, _stage_runs({}))
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: str | None) -> None:
@@ -169,6 +179,7 @@ def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: 
         _create_view(connection, layout, "history", table, every)
     for schema, commits in (("main", current), ("history", every)):
         connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
+    connection.execute(f"create macro main.shape_of_views() as '{_shape()}'")
     connection.execute(f"create macro main.store_root() as '{_quoted(str(layout.root))}'")
 
 
