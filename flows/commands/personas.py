@@ -110,7 +110,8 @@ def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
     commit = commits_of(layout, build).get("personas")
     if commit is None:
         raise StoreError(f"build {build} has no personas yet: run `colloquy run --build {build} --only personas` first")
-    return commit.record["settings"], Workspace.open(commit.record["profile"], layout=layout)
+    overrides = tuple(commit.record.get("overrides", ()))
+    return commit.record["settings"], Workspace.open(commit.record["profile"], overrides, layout)
 
 
 def _chunks(connection: duckdb.DuckDBPyConnection, pool: str, language: str) -> Iterator[list[tuple[str, str]]]:

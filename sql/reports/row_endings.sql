@@ -72,7 +72,7 @@ in_order as (
         outcome,
         reason,
         n_rows,
-        round(100.0 * n_rows / n_in, 1) as percent,
+        round(100.0 * n_rows / nullif(n_in, 0), 1) as percent,
     from endings
     order by started_at asc, run asc, outcome desc, n_rows desc, reason asc
 

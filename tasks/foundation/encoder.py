@@ -65,6 +65,10 @@ class _Loaded:
         return Network(self.folder, self.pieces_read, self.threads, self.tokens.padding)
 
 
+MOST_ALONE = 16_384
+"""Exact vectors held (50 MB); older ones are read again from the file."""
+
+
 @dataclass(eq=False)
 class Encoder:
     """Texts → unit vectors, on CPU.
@@ -149,6 +153,8 @@ class Encoder:
                     made = self._alone_vector(text)
                     store.write([key], made[None])
                     vector = made
+            if len(self._alone) >= MOST_ALONE:
+                del self._alone[next(iter(self._alone))]
             exact = vector.astype(np.float64)
             self._alone[key] = exact / np.linalg.norm(exact)
         return self._alone[key]

@@ -217,8 +217,8 @@ class PersonasSection(BatchableSection):
 
 class ScenesSection(BatchableSection):
     sources: list[SceneSource]
-    min_turns: Positive
-    max_turns: Positive
+    min_turns: Annotated[int, Field(ge=2)]
+    max_turns: Annotated[int, Field(ge=2)]
     max_characters: Positive
     near_duplicate: Share
     sample: PerLanguage

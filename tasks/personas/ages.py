@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.personas.reading import BadRow
+from tasks.foundation.sources import BadRow
 
 OLDEST = 120
 AGE_BUCKETS = ((0, "under 18"), (18, "18–24"), (25, "25–34"), (35, "35–44"), (45, "45–54"), (55, "55–64"), (65, "65+"))
 """Lowest age of each bucket; the upper bound is the next one's lowest."""
 
 _BUCKETS = tuple([name for lowest, name in AGE_BUCKETS if lowest <= age][-1] for age in range(OLDEST + 1))
-_NUMBER = re.compile(r"[\s\d.+-]*")
+_NUMBER = re.compile(r"\s*[+-]?[\d.]*\s*")
 _YEARS = re.compile(r"(\d{1,3})(?:\.0+)?(?:\s*(?:years?(?: old)?|岁))?", re.IGNORECASE)
 
 
@@ -30,12 +30,15 @@ def parse_age(value: Any) -> int | None:
 
 
 def age_told(value: Any) -> int | None:
-    """As `parse_age`, where a model wrote the age: None, too, for one in words ("mid-30s", "early forties").
+    """As `parse_age`, where a model wrote the age: None, too, for one in words or between two ("mid-30s", "34-36"), and
+    for what is neither text nor number.
 
     A number that is no age is a BadRow all the same.
     """
-    in_words = isinstance(value, str) and not _NUMBER.fullmatch(value) and not _YEARS.fullmatch(value.strip())
-    return None if in_words else parse_age(value)
+    if not isinstance(value, str):
+        return parse_age(value) if isinstance(value, int | float) else None
+    a_number = _NUMBER.fullmatch(value) or _YEARS.fullmatch(value.strip())
+    return parse_age(value) if a_number else None
 
 
 def age_bucket(age: int | None) -> str | None:

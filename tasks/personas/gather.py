@@ -57,9 +57,10 @@ class Gathered:
     def count(self, personas: Sequence[Persona]) -> None:
         self.stop += len(personas)
         self.groups.update(persona.occupation_group for persona in personas)
-        if len(self.others) < MOST_OTHERS:
-            others = (persona.occupation for persona in personas if persona.occupation_group == OTHER)
-            self.others.update(occupation for occupation in others if occupation)
+        others = (persona.occupation for persona in personas if persona.occupation_group == OTHER)
+        for occupation in filter(None, others):
+            if occupation in self.others or len(self.others) < MOST_OTHERS:
+                self.others[occupation] += 1
 
 
 def gather(sources: Sequence[PersonaSource], writers: Writers, pieces: PieceCounter) -> list[Gathered]:

@@ -31,8 +31,13 @@ def load(here: Gathered, stored: Stored) -> Candidates:
         candidates.ids += batch["persona_id"].to_pylist()
         candidates.strata += batch["stratum"].to_pylist()
         candidates.languages += map(sys.intern, batch["language"].to_pylist())
-        candidates.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+        candidates.text_hashes += map(text_hash, texts)
     return candidates
+
+
+def text_hash(text: str) -> str:
+    """What stands for a text where texts are only compared."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def sliced(batches: Iterator[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:

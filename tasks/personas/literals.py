@@ -8,8 +8,8 @@ import math
 import re
 from typing import Any
 
+from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.texts import one_line
-from tasks.personas.reading import BadRow
 
 LONGEST = 200_000
 """Characters of a literal that are still parsed; the longest of the corpora have about 6,000."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,12 @@ MARRIAGE = ("marital_status", "relationship_status")
 LOCATION = ("location", "current_location", "residence", "current_residence", "home")
 DEPTH = 2
 """Levels of nested objects that are searched for a key."""
+OTHERS = re.compile(
+    "(?:spouse|partner|husband|wife|(?:boy|girl)friend|fiancee?|ex|child|children|kid|parent|relative|sibling|twin"
+    "|(?:step|grand)?(?:son|daughter|mother|father|parent|children|child)|mom|mum|dad|brother|sister|aunt|uncle|niece"
+    "|nephew|cousin|friend|roommate|neighbou?r|colleague|coworker|boss|mentor|pet|dog|cat)s?"
+)
+"""Words in the names of objects that speak of somebody else: a husband has a gender, and a dog an age."""
 
 
 def find(persona: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -87,7 +94,7 @@ def _one_of(value: Any, names: tuple[str, ...]) -> str | None:
 
 
 def _scopes(persona: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The object, then the objects within it, level by level; not those of other people."""
+    """The object, then the objects within it, level by level; not those of others."""
     level: list[Mapping[str, Any]] = [persona]
     for _ in range(DEPTH):
         yield from level
@@ -95,5 +102,10 @@ def _scopes(persona: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             inner
             for scope in level
             for key, inner in scope.items()
-            if isinstance(inner, Mapping) and key not in ("spouse", "partner", "children", "parents")
+            if isinstance(inner, Mapping) and not _is_of_others(key)
         ]
+
+
+def _is_of_others(key: str) -> bool:
+    """Whether an object's name says that it speaks of somebody else (`late_wife`, `pets`)."""
+    return any(map(OTHERS.fullmatch, re.findall("[a-z]+", key.lower())))

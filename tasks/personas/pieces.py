@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 
 from tasks.foundation.encoder import Encoder
 
-MOST_WORDS = 1_000_000
-"""Words remembered; beyond that all are forgotten, and counted again as they come."""
+MOST_CHARACTERS = 16_000_000
+"""Of the words remembered; beyond that all are forgotten, and counted again as they come."""
+LONGEST_WORD = 40
+"""Characters of a word that may recur; a Chinese text, which has no spaces, is one word and does not."""
 
 
 class PieceCounter:
@@ -25,6 +27,7 @@ class PieceCounter:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._pieces: dict[str, int] = {}
+        self._characters = 0
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Word pieces of each text, untruncated."""
@@ -37,8 +40,14 @@ class PieceCounter:
         return counts
 
     def _of_words(self, words: Sequence[str]) -> np.ndarray:
-        if len(self._pieces) > MOST_WORDS:
+        if self._characters > MOST_CHARACTERS:
             self._pieces.clear()
+            self._characters = 0
         new = [word for word in words if word not in self._pieces]
-        self._pieces.update(zip(new, self._encoder.count_pieces(new), strict=True))
-        return np.array([self._pieces[word] for word in words], np.int64)
+        counts = dict(zip(new, self._encoder.count_pieces(new), strict=True))
+        known = self._pieces
+        found = np.array([counts[word] if word in counts else known[word] for word in words], np.int64)
+        lasting = {word: count for word, count in counts.items() if len(word) <= LONGEST_WORD}
+        known.update(lasting)
+        self._characters += sum(map(len, lasting))
+        return found

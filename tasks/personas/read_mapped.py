@@ -8,7 +8,7 @@ from typing import Any, get_args
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
 from tasks.foundation.sections import PersonaSource
-from tasks.foundation.sources import SourceRow, open_source
+from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.foundation.sources.texts import one_line
 from tasks.foundation.tables.types import Language
@@ -16,7 +16,7 @@ from tasks.personas.ages import parse_age
 from tasks.personas.big_five import big_five_of
 from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
-from tasks.personas.reading import BadRow, Persona, Reading, checked_description
+from tasks.personas.reading import Persona, Reading, checked_description
 from tasks.personas.repeats import read_each
 from tasks.personas.sexes import sex_of
 from tasks.personas.texts import text_of
@@ -55,15 +55,17 @@ def read_mapped(source: PersonaSource, reading: Reading) -> Iterator[Persona | N
     Raises SourceError when a mapped column is missing from it.
     """
     check_mapping(source)
-    rows = open_source(source, required=[source.mapping["description"]], where=source.where)
+    described = source.mapping["description"]
+    optional = [column for column in source.mapping.values() if column != described]
+    rows = open_source(source, required=[described], where=source.where, optional=optional)
     return read_each(rows, reading, lambda row: parse_row(row, source.mapping))
 
 
 def parse_row(row: SourceRow, mapping: Mapping[str, str]) -> Persona:
-    """One persona; without a mapped `source_key` the description is its key. BadRow for a row that is none."""
+    """One persona; without a mapped `source_key` all that the row says is its key. BadRow for a row that is none."""
     ours: dict[str, Any] = {name: row.value.get(column) for name, column in mapping.items()}
     description = checked_description(paragraph([words(ours["description"])]))
-    source_key = text_of(ours["source_key"]) if "source_key" in ours else digest(description)
+    source_key = text_of(ours["source_key"]) if "source_key" in ours else digest(row.json())
     if not description or source_key is None:
         raise BadRow(f"expected a description and a key, found {description[:60]!r} and {ours.get('source_key')!r}")
     texts = {name: text_of(ours.get(name)) for name in TEXTS}

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.foundation.sections import PersonaSource
-from tasks.foundation.sources import SourceRow, open_source
+from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.personas.ages import parse_age
 from tasks.personas.big_five import big_five_of
 from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
-from tasks.personas.reading import BadRow, Persona, Reading, checked_description, first_of
+from tasks.personas.reading import Persona, Reading, checked_description, first_of
 from tasks.personas.repeats import read_each
 from tasks.personas.sexes import sex_of
 from tasks.personas.texts import text_of
@@ -43,7 +43,7 @@ def parse_row(row: SourceRow) -> Persona:
     source_key, persona = text_of(value["uuid"]), text_of(first_of(value, ("persona", "concise_persona")))
     if source_key is None or persona is None:
         raise BadRow(f"expected a uuid and a persona text, found uuid {value['uuid']!r}, persona {persona!r}"[:200])
-    age, sex, city = parse_age(value["age"]), text_of(value["sex"]), text_of(value.get("city"))
+    age, sex, city = parse_age(value["age"]), sex_of(value["sex"]), text_of(value.get("city"))
     occupation, detailed = text_of(value["occupation"]), text_of(value.get("detailed_occupation"))
     education, marital_status = text_of(value.get("education_level")), text_of(value.get("marital_status"))
     state = text_of(first_of(value, ("state", "region")))
@@ -64,7 +64,7 @@ def parse_row(row: SourceRow) -> Persona:
         raw=row.json(),
         name=_name(value) if "last_name" in value else None,
         age=age,
-        sex=sex_of(sex),
+        sex=sex,
         occupation=detailed or occupation,
         occupation_group=_group(occupation, detailed),
         education_level=education,

@@ -14,7 +14,7 @@ from typing import Any
 
 from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.sections import PersonaSource
-from tasks.foundation.sources import Problem, SourceRow, open_source
+from tasks.foundation.sources import BadRow, Problem, SourceRow, open_source
 from tasks.foundation.sources.script import language_of
 from tasks.personas.ages import age_told
 from tasks.personas.buckets import tercile_names
@@ -32,7 +32,7 @@ from tasks.personas.persona_keys import (
     speaking_style_of,
     title_of,
 )
-from tasks.personas.reading import BadRow, Persona, Reading, checked_description
+from tasks.personas.reading import Persona, Reading, checked_description
 from tasks.personas.sexes import sex_of
 from tasks.personas.texts import text_of
 from tasks.personas.verbalise import verbalise_object, words
@@ -45,10 +45,13 @@ _COUNT = re.compile(r"[0-9]{1,12}(?:\.0)?")
 
 @dataclass
 class _Gathered:
-    """What the rows of one persona say so far."""
+    """What the rows of one persona say so far. `told` has the persona as its rows tell it, by their `short_persona`s;
+    `least` is the one that stands, with `raw`, the least of all rows: that does not depend on their order."""
 
-    persona: Persona
     content: str
+    told: dict[str, Persona]
+    least: str
+    raw: str
     topics: Counter[str] = field(default_factory=Counter)
     history_tokens: int | None = None
 
@@ -56,9 +59,9 @@ class _Gathered:
 def read_personamem(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
     """None for each row of a PersonaMem file or dataset, then its distinct personas, in order of their first good row.
 
-    A persona's further rows count as filtered (`further_row`). What the first one says of it stands, and another
-    content under its id is a bad row; `raw` is the least of its rows, whatever their order. Raises SourceError for a
-    problem of the whole source.
+    A persona's further rows count as filtered (`further_row`). Another `expanded_persona` under its id is a bad
+    row: the first one stands; all else does not depend on the order of rows. Raises SourceError for a problem of the
+    whole source.
     """
     gathered: dict[str, _Gathered] = {}
     for row in open_source(source, required=REQUIRED, where=source.where):
@@ -74,9 +77,9 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
     if source_key is None:
         raise BadRow(f"expected a persona_id, found {value.get('persona_id')!r}")
     persona = parse_object(value.get("expanded_persona"), "expanded_persona")
-    if not words(persona.get("short_persona")):
-        rest = {key: inner for key, inner in persona.items() if key != "short_persona"}
-        persona = {"short_persona": _short(value.get("short_persona")), **rest}
+    rest = {key: inner for key, inner in persona.items() if key != "short_persona"}
+    own = _short(persona.get("short_persona"))
+    persona = {"short_persona": own if words(own) else _short(value.get("short_persona")), **rest}
     description = checked_description(verbalise_object(persona))
     if not description:
         raise BadRow("expected facts in expanded_persona, found preferences only")
@@ -114,15 +117,19 @@ def _gather(row: SourceRow, gathered: dict[str, _Gathered], reading: Reading) ->
 
 def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading) -> None:
     content = digest(value.get("expanded_persona"))
+    short = digest(value.get("short_persona"))
     known = gathered.get(text_of(value.get("persona_id")) or "")
     if known is None:
         persona = parse_persona(value)
-        known = gathered[persona.source_key] = _Gathered(persona, content)
+        known = gathered[persona.source_key] = _Gathered(content, {short: persona}, short, persona.raw)
     elif known.content != content:
         raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
     else:
+        if short not in known.told:
+            known.told[short] = parse_persona(value)
         reading.filtered["further_row"] += 1
-        known.persona = replace(known.persona, raw=min(known.persona.raw, canonical_json(value)))
+        if (raw := canonical_json(value)) < known.raw:
+            known.least, known.raw = short, raw
     if topic := text_of(value.get(TOPIC)):
         known.topics[topic] += 1
     if _COUNT.fullmatch(tokens := str(value.get(HISTORY_TOKENS))):
@@ -132,7 +139,12 @@ def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Rea
 def _finished(gathered: list[_Gathered]) -> list[Persona]:
     buckets = tercile_names([persona.history_tokens for persona in gathered])
     return [
-        replace(each.persona, topic_tags=_by_frequency(each.topics), interaction_length_bucket=bucket)
+        replace(
+            each.told[each.least],
+            raw=each.raw,
+            topic_tags=_by_frequency(each.topics),
+            interaction_length_bucket=bucket,
+        )
         for each, bucket in zip(gathered, buckets, strict=True)
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.foundation.ids import content_id
-from tasks.foundation.sources import Problem, SourceRejects, SourceRow
+from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import BigFive, Duplicate
 from tasks.foundation.tables.types import Language
@@ -16,14 +16,6 @@ from tasks.foundation.tables.types import Language
 STAGE_NAME = "personas"
 LONGEST_DESCRIPTION = 20_000
 """Characters; the longest of the corpora have a third of it, and models pay for every one."""
-
-
-class BadRow(Exception):
-    """One source row that cannot be used; ends as a reject with this reason."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tasks.foundation.sources import Problem, SourceRow
-from tasks.personas.reading import BadRow, Persona, Reading
+from tasks.foundation.sources import BadRow, Problem, SourceRow
+from tasks.personas.reading import Persona, Reading
 
 
 def read_each(

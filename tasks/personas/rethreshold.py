@@ -1,12 +1,12 @@
 """How many personas of a pool would remain at other thresholds, from the embeddings that are stored.
 
 Nothing is encoded and nothing is written. Where a text was never encoded alone, its stored vector stands in: a
-pair within about 1e-6 of a threshold may then fall on the other side than in a run.
+pair that near to a threshold (1e-6; 6e-3 in bfloat16, see docs/benchmarks.md) may then fall on the other side than in a
+run.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from tasks.foundation.dedupe import deduplicate
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import StoreError
 from tasks.foundation.nearest import SearchName
+from tasks.personas.held import text_hash
 
 READ_AT_ONCE = 4096
 
@@ -55,7 +56,7 @@ def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], 
     for chunk in personas:
         before, texts = len(pool.ids), [text for _, text in chunk]
         pool.ids += [persona_id for persona_id, _ in chunk]
-        pool.text_hashes += [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+        pool.text_hashes += map(text_hash, texts)
         pool.alone.update((before + at, vector) for at, vector in encoder.stored(texts, alone=True).items())
         vectors = encoder.stored(texts)
         for at, vector in vectors.items():

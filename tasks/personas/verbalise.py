@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.foundation.sources.texts import one_line
 
-_SEX = {"male": "man", "m": "man", "man": "man", "female": "woman", "f": "woman", "woman": "woman"}
+_NOUNS = {"Male": "man", "Female": "woman"}
 _SAID = {
     "not_in_workforce": "not in the workforce",
     "never_married": "never married",
@@ -41,7 +41,7 @@ def facts_sentence(
     city: str | None,
     state: str | None,
 ) -> str:
-    """One English sentence of the facts that are given; empty when none is.
+    """One English sentence of the facts that are given (`sex` as `sexes.sex_of` spells it); empty when none is.
 
     >>> facts_sentence(age=72, sex="Male", marital_status="widowed", education="high_school",
     ...                occupation="not_in_workforce", city="Wickliffe", state="OH")
@@ -117,7 +117,7 @@ def words(value: Any) -> str:
 
 
 def _who(age: int | None, sex: str | None) -> str:
-    noun = _SEX.get((sex or "").strip().lower(), "person")
+    noun = _NOUNS.get(sex or "", "person")
     adjective = f"{said(sex).lower()} " if sex and noun == "person" else ""
     if age is None:
         return f"A {adjective}{noun}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.foundation.sections import SceneSource, ScenesSection
-from tasks.foundation.sources import Problem, SourceRejects, SourceRow
+from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow
 from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES
@@ -18,7 +18,7 @@ from tasks.foundation.tables.personas import Duplicate
 from tasks.scenes.read_dialogues import dialogue_rows, parse_dialogue
 from tasks.scenes.read_lccc import lccc_rows, parse_lccc
 from tasks.scenes.read_soda import parse_soda, soda_rows
-from tasks.scenes.reading import STAGE_NAME, BadRow, SourceDialogue, Unwanted, seed_row
+from tasks.scenes.reading import STAGE_NAME, SourceDialogue, Unwanted, seed_row
 from tasks.scenes.repeats import folded, text_key
 from tasks.scenes.wanted import Rules, refuse_length
 

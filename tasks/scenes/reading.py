@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.foundation.ids import content_id
+from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.script import language_of
 from tasks.foundation.sources.texts import one_line
 
@@ -14,14 +15,6 @@ STAGE_NAME = "scenes"
 NO_SPLIT = "all"
 BY_LENGTH = ("not_two_party", "too_short", "too_long")
 """Why a dialogue is left out, beside the rules of configs/dialogue_filters.yaml."""
-
-
-class BadRow(Exception):
-    """A source row of the wrong shape; ends as a `schema` reject."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class Unwanted(Exception):

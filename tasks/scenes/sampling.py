@@ -1,7 +1,7 @@
 """Which seed dialogues are distilled: of each language the first of a seeded order, near-duplicates passed over.
 
-The order depends on ids only, so asking for more changes none of those drawn before. What is drawn is decided
-before anything is paid for.
+The order depends on ids only (of dialogues that say the same, the id of the one read first), so asking for more
+changes none of those drawn before. What is drawn is decided before anything is paid for.
 """
 
 from __future__ import annotations

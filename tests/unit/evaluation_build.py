@@ -56,12 +56,13 @@ def use(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Bench:
-    """One build in a folder of its own."""
+    """One build in a folder of its own, made with `settings`."""
 
     folder: Path
+    settings: tuple[str, ...] = ()
 
     def workspace(self, *overrides: str) -> Workspace:
-        return Workspace.open("test", (*QUIET, *overrides), Layout(self.folder / "artifacts"))
+        return Workspace.open("test", (*QUIET, *self.settings, *overrides), Layout(self.folder / "artifacts"))
 
     async def give(self, stage: str, rows: Mapping[str, Sequence[Row]], member: str | None = None) -> None:
         """Commit `rows` as if that stage had made them."""

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import SLACK, Encoder
 from tasks.foundation.encoding.files import dimensions, pieces_read
 from tasks.foundation.encoding.network import batches
+from tasks.foundation.encoding.vector_store import VectorStore
 from tasks.foundation.encoding.windows import windows
-from tasks.foundation.errors import ConfigError, ModelUnavailable
+from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
 from tasks.foundation.weights import missing
 from tests.unit.small_encoder import DIMENSIONS, PIECES, write_encoder, write_multilingual
 
@@ -205,6 +207,20 @@ def test_a_damaged_cache_is_put_aside_and_made_again(tmp_path: Path, folder: Pat
     second = CountingEncoder("any", tmp_path / "cache", folder=folder)
     assert second.encode(["one"]).shape == (1, DIMENSIONS)
     assert second.ran == ["one", "one"]
+
+
+def test_a_cache_damaged_within_says_which_file_to_delete(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    keys = [number.to_bytes(16, "big") for number in range(400)]
+    with closing(VectorStore(path)) as store:
+        store.write(keys, np.ones((400, 384), np.float32))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:20_000] + b"\xff" * 40_000 + whole[60_000:])
+    with (
+        closing(VectorStore(path)) as store,
+        pytest.raises(StoreError, match=r"vectors\.sqlite cannot be read.*delete it"),
+    ):
+        list(store.read(keys))
 
 
 def test_vectors_can_be_written_straight_to_a_file(tmp_path: Path, small: Encoder) -> None:

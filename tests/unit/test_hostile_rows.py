@@ -13,18 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.foundation.sources import SourceRow
+from tasks.foundation.sources import BadRow, SourceRow
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate, PersonaCandidate
 from tasks.foundation.tables.scenes import SeedDialogue
 from tasks.personas import read_mapped, read_nemotron, read_personamem
-from tasks.personas.reading import BadRow
 from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.read_dialogues import parse_dialogue
 from tasks.scenes.read_lccc import parse_lccc
 from tasks.scenes.read_soda import parse_soda
-from tasks.scenes.reading import BadRow as BadDialogue
 from tasks.scenes.reading import Unwanted
 from tasks.scenes.task import STAGE as SCENES
 from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
@@ -110,6 +108,9 @@ def test_hostile_persona_rows_each_end_with_a_reason(tmp_path: Path) -> None:
             "enclosed in double quotes at column 2",
         ),
         ('!{"uuid": "\\ud800"}', "parse: expected one JSON value"),
+        ('!{"uuid": "vast", "seen": -1e999}', "parse: expected one JSON value"),
+        ("![1\t", "parse: expected one JSON value on the line, found '[1': Expecting ',' delimiter at column"),
+        ('!"open', "parse: expected one JSON value on the line, found '\"open': Invalid control character at column"),
         ("!" + '{"a": ' * 60 + "1" + "}" * 60, "parse: expected one JSON value"),
         *(
             (NEMOTRON | {"uuid": name, "hobbies_and_interests_list": bomb(name, marker)}, "schema: expected ")
@@ -193,6 +194,24 @@ def test_parquet_rows_with_nulls_other_types_and_text_that_is_not_utf8_are_accou
     assert json.loads(candidate.raw)["seen"] == "1970-01-01T00:00:00"
 
 
+def test_parquet_rows_of_texts_and_numbers_only_are_accounted_for_too(tmp_path: Path) -> None:
+    texts = pa.array([b"Ada keeps bees", b"\xff\xfe", b"Ben mends nets"], pa.binary()).view(pa.utf8())
+    table = pa.table(
+        {
+            "uuid": pa.array(["a", "b", "c"]),
+            "persona": texts,
+            "age": pa.array([41, 42, 43]),
+            "sex": pa.array(["F", "F", "M"]),
+            "occupation": pa.array([None] * 3, pa.utf8()),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    ended = personas_of(tmp_path / "rows.parquet")
+    assert list(ended.reasons()) == ["rows.parquet:2"]
+    raws = [json.loads(row.raw) for row in ended.rows("persona_candidates")]
+    assert sorted((raw["uuid"], raw["age"]) for raw in raws) == [("a", 41), ("c", 43)]
+
+
 def test_hostile_dialogues_each_end_with_a_reason(tmp_path: Path) -> None:
     good = [
         SODA,
@@ -212,6 +231,7 @@ def test_hostile_dialogues_each_end_with_a_reason(tmp_path: Path) -> None:
         ({"dialogue": ["x", "y", "z"]}, "schema: expected the column 'speakers'"),
         (7, "schema: expected an object"),
         ("![", "parse: expected one JSON value"),
+        ('!{"dialogue": ["x", "y", "z"], "weight": 1e999}', "parse: expected one JSON value"),
     ]
     path = write_jsonl(tmp_path / "rows.jsonl", [*good, *(row for row, _ in bad), *([SODA] * 10_000)])
     ended = Ended(SCENES, f"scenes.sources=[{{corpus: soda, reader: soda, path: {path}}}]")
@@ -267,7 +287,7 @@ def test_no_dialogue_ends_in_anything_but_a_dialogue_or_why_it_is_none(row: dict
     for parse, value in ((parse_soda, row), (parse_dialogue, row), (parse_lccc, bare), (parse_lccc, {"dialog": bare})):
         try:
             dialogue = parse(SourceRow(0, "x:1", value))
-        except (BadDialogue, Unwanted) as error:
+        except (BadRow, Unwanted) as error:
             assert error.reason
         else:
             assert len(dialogue.speakers) == len(dialogue.texts) and all(dialogue.texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
+from tasks.foundation.sections import PersonaSource
+from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.texts import one_line
 from tasks.foundation.weights import missing
 from tasks.personas import gather as gathering
@@ -21,7 +24,7 @@ from tasks.personas.gather import chunks
 from tasks.personas.literals import parse_list, parse_literal
 from tasks.personas.occupations import coverage, occupation_mapping
 from tasks.personas.pieces import PieceCounter
-from tasks.personas.reading import BadRow, Persona
+from tasks.personas.reading import Persona
 from tasks.personas.task import STAGE
 from tests.made_up_rows import make_nemotron, personamem_rows
 from tests.pool_checks import check_pools
@@ -55,7 +58,10 @@ def test_every_age_falls_into_the_bucket_that_begins_last_before_it() -> None:
     assert names == sorted(names, key=lambda name: [each for _, each in AGE_BUCKETS].index(str(name)))
 
 
-@pytest.mark.parametrize(("told", "age"), [("mid-30s", None), ("early forties", None), ("32 years old", 32), (7, 7)])
+@pytest.mark.parametrize(
+    ("told", "age"),
+    [("mid-30s", None), ("early forties", None), ("34-36", None), ({"value": 28}, None), ("32 years old", 32), (7, 7)],
+)
 def test_an_age_that_a_model_put_into_words_is_no_number(told: Any, age: int | None) -> None:
     assert age_told(told) == age
 
@@ -97,10 +103,27 @@ def test_a_text_has_as_many_pieces_as_its_words_together(encoder: Encoder, words
 
 
 def test_counts_do_not_change_when_words_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.personas.pieces.MOST_WORDS", 3)
+    monkeypatch.setattr("tasks.personas.pieces.MOST_CHARACTERS", 3)
     counter = PieceCounter(WordEncoder())
     assert [counter.count([text]) for text in ("a b c d", "e f", "a", "")] == [[4], [2], [1], [0]]
     assert counter.count([]) == []
+
+
+def test_a_text_without_spaces_is_counted_and_not_remembered() -> None:
+    counter = PieceCounter(WordEncoder())
+    long = "长" * 41
+    assert counter.count([f"{long} 短", long]) == [2, 1]
+    assert list(counter._pieces) == ["短"]
+
+
+def test_occupations_without_a_group_are_counted_also_when_no_further_ones_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gathering, "MOST_OTHERS", 1)
+    here = gathering.Gathered(PersonaSource(pool="p", reader="nemotron", path="x", licence="x"), None, 0)  # type: ignore[arg-type]
+    for name in ("kelper", "diviner", "kelper"):
+        here.count([replace(persona(1), occupation=name, occupation_group="other")])
+    assert here.others == {"kelper": 2}
 
 
 def persona(number: int, raw: str = "{}") -> Persona:

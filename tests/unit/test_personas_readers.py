@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -301,6 +302,39 @@ def test_a_later_good_row_makes_up_for_a_bad_one_of_the_same_persona(tmp_path: P
     assert len(reading.personas) == 1 and len(reading.rejects) == 1
 
 
+def test_rows_of_one_persona_are_told_alike_in_whatever_order_they_come(tmp_path: Path) -> None:
+    rows = [
+        personamem_row(expanded_persona={"name": "X"}, short_persona=short, total_tokens_in_chat_history_128k=tokens)
+        for short, tokens in (("A pilot", 3), ("A cook", 1), ("A baker", 2), ("A cook", 2))
+    ]
+    rows.append(personamem_row(expanded_persona={"name": "X"}, short_persona="{'a': open('x')}"))
+    found = [personamem(tmp_path, *some) for some in itertools.permutations(rows)]
+    assert len({only(reading) for reading in found}) == 1
+    assert {tuple(reading.filtered.items()) for reading in found} == {(("further_row", 3),)}
+    assert only(found[0]).description == "A baker. Name: X."
+
+
+def test_what_is_said_of_others_is_not_said_of_the_persona(tmp_path: Path) -> None:
+    expanded = {
+        "husband": {"gender": "male", "marital_status": "married"},
+        "late_wife": {"race": "Asian"},
+        "Daughters": {"hobbies": ["ballet"]},
+        "background": {"ethnicity": "Berber", "gender": "female"},
+        "family": {"marital_status": "widowed"},
+    }
+    persona = only(personamem(tmp_path, personamem_row(expanded_persona=expanded)))
+    assert (persona.sex, persona.race_ethnicity, persona.marital_status, persona.hobbies) == (
+        *("Female", "Berber", "widowed", ()),
+    )
+
+
+def test_a_short_persona_within_the_object_is_unpacked_too(tmp_path: Path) -> None:
+    row = personamem_row(
+        short_persona="A pilot", expanded_persona={"name": "X", "short_persona": "{'persona': 'A vet'}"}
+    )
+    assert only(personamem(tmp_path, row)).description == "A vet. Name: X."
+
+
 def mapped(tmp_path: Path, row: dict[str, Any], mapping: dict[str, str]) -> WholeReading:
     return read(read_mapped, write_jsonl(tmp_path / "rows.jsonl", [row]), mapping=mapping)
 
@@ -323,6 +357,23 @@ def test_a_mapping_of_unknown_columns_or_without_a_description_is_refused(tmp_pa
 def test_a_mapped_column_that_the_file_lacks_is_told(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="lacks the column 'bio'; found the columns text"):
         mapped(tmp_path, {"text": "x"}, {"description": "bio"})
+    with pytest.raises(SourceError, match=r"lacks the column 'yaers'; found .* \(did you mean 'years'\?\)"):
+        mapped(tmp_path, {"text": "x", "years": 4}, {"description": "text", "age": "yaers"})
+
+
+def test_a_mapped_column_may_be_absent_from_a_row(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"text": "x"}, {"text": "y", "years": 4}])
+    reading = read(read_mapped, path, mapping={"description": "text", "age": "years"})
+    assert [persona.age for persona in reading.personas] == [None, 4]
+
+
+def test_rows_without_a_mapped_key_are_told_apart_by_all_they_say(tmp_path: Path) -> None:
+    rows = [{"text": "A cook.", "years": 30}, {"text": "A cook.", "years": 40}, {"text": "A cook.", "years": 30}]
+    path = write_jsonl(tmp_path / "rows.jsonl", rows)
+    reading = read(read_mapped, path, mapping={"description": "text", "age": "years"})
+    assert [persona.age for persona in reading.personas] == [30, 40]
+    assert len({persona.source_key for persona in reading.personas}) == 2
+    assert not reading.rejects
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,8 @@ async def test_the_command_counts_each_pool_and_leaves_the_build_alone(
     tmp_path: Path, words: partial[Words], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(similarity, "Encoder", Words)
-    monkeypatch.setenv("COLLOQUY_ENCODER__EN", str(words.keywords["folder"]))
     monkeypatch.setenv("COLLOQUY_ARTIFACTS", str(tmp_path / "artifacts"))
-    bench = Bench(tmp_path)
+    bench = Bench(tmp_path, (f"encoder.en={words.keywords['folder']}",))
     rows = [persona(n).model_copy(update={"description": text}) for n, text in enumerate(TEXTS.values())]
     rows.append(persona(9).model_copy(update={"description": "护士", "language": "zh"}))
     await bench.give("personas", {"persona_candidates": rows})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+
+from tasks.foundation.errors import StoreError
 
 ASKED_AT_ONCE = 4096
 """Keys of one query."""
@@ -15,10 +18,14 @@ PAGE_BYTES = 8192
 
 
 class VectorStore:
-    """Open until `close`; without a path it keeps nothing."""
+    """Open until `close`; without a path it keeps nothing. StoreError from any call for a file that cannot be used."""
 
     def __init__(self, path: Path | None) -> None:
-        self._connection = None if path is None else _open(path)
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        if path is not None:
+            with self._told():
+                self._connection = _open(path)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -31,7 +38,9 @@ class VectorStore:
         for start in range(0, len(keys), ASKED_AT_ONCE):
             some = keys[start : start + ASKED_AT_ONCE]
             query = f"select key, vector from vectors where key in ({','.join('?' * len(some))})"
-            for key, vector in self._connection.execute(query, some):
+            with self._told():
+                found = self._connection.execute(query, some).fetchall()
+            for key, vector in found:
                 yield key, np.frombuffer(vector, np.float32)
 
     def write(self, keys: Iterable[bytes], vectors: np.ndarray) -> None:
@@ -39,8 +48,19 @@ class VectorStore:
         if self._connection is None:
             return
         rows = ((key, vector.tobytes()) for key, vector in zip(keys, vectors, strict=True))
-        with self._connection:
+        with self._told(), self._connection:
             self._connection.executemany("insert or ignore into vectors values (?, ?)", rows)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """StoreError where the file cannot be used."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"the embeddings in {self._path} cannot be read or written: {error}. Nothing is lost but time: "
+                "where the file is damaged, delete it, and the same command makes them again."
+            ) from None
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -80,15 +81,19 @@ def _json_row(line: str, index: int, where: str) -> SourceRow:
     try:
         return SourceRow(index, where, value=parse_json(line))
     except (ValueError, RecursionError) as error:
-        what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+        what = error if not isinstance(error, json.JSONDecodeError) else _told(error)
         reason = f"expected one JSON value on the line, found {line.strip()[:60]!r}: {what}"
         return SourceRow(index, where, problem=Problem("parse", reason), text=line.strip()[:SHOWN_TEXT])
 
 
+def _told(error: json.JSONDecodeError) -> str:
+    return f"{error.msg.removesuffix(' at')} at column {error.colno}"
+
+
 def parse_json(text: str) -> Any:
-    """JSON as the standard has it; ValueErrors are NaN, Infinity, half a surrogate pair (no table holds it), and
-    levels beyond DEEPEST."""
-    value = json.loads(text, parse_constant=_refuse_constant)
+    """JSON as the standard has it; ValueErrors are NaN, Infinity, a number beyond 64-bit floats, half a surrogate pair
+    (no table holds it), and levels beyond DEEPEST."""
+    value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     if text.count("[") + text.count("{") > DEEPEST:
         _refuse_depth(value)
     if "\\ud" in text.lower():
@@ -104,6 +109,13 @@ def _refuse_depth(value: Any) -> None:
         level = [inner for each in (*lists, *objects) for inner in each]
     if level:
         raise ValueError(f"nested more than {DEEPEST} levels deep")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is larger than any 64-bit number")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:

@@ -26,6 +26,7 @@ def open_source(
     where: Mapping[str, Sequence[str]] | None = None,
     hub_file: str | None = None,
     columns: Sequence[str] = (),
+    optional: Sequence[str] = (),
 ) -> Iterator[SourceRow]:
     """Rows of `source` in order, at most `source.limit`, numbered over all its files; no more are read.
 
@@ -33,13 +34,14 @@ def open_source(
     objects. A row that lacks one is yielded with a `schema` problem. `where` keeps rows whose column holds
     one of the values; rows that are left out are still yielded, with a `filter` problem, so that they can be
     counted. `hub_file` names the file of a hub dataset to read instead of the dataset's split. `columns` names all
-    that is needed of a row, where that is not everything: rows may come without the rest.
+    that is needed of a row, where that is not everything: rows may come without the rest. `optional` names columns that
+    the source must have, though a row may lack them.
     Raises SourceError for a problem of the whole source, at the row where it is met.
     """
     name = source.hub or str(source.path)
     rows: Iterator[SourceRow] = itertools.islice(_numbered(_rows(source, hub_file, columns)), source.limit)
     if required or where:
-        rows = _with_columns(rows, [*required, *(where or ())], name)
+        rows = _with_columns(rows, [*required, *(where or ())], optional, name)
     return _filtered(rows, where, name) if where else _not_empty(rows, name)
 
 
@@ -69,10 +71,10 @@ def _not_empty(rows: Iterator[SourceRow], name: str) -> Iterator[SourceRow]:
 
 
 def _with_columns(
-    rows: Iterator[SourceRow], required: Sequence[str | tuple[str, ...]], name: str
+    rows: Iterator[SourceRow], required: Sequence[str | tuple[str, ...]], optional: Sequence[str], name: str
 ) -> Iterator[SourceRow]:
     peeked = list(itertools.islice(rows, PEEKED_ROWS))
-    _require_columns(peeked, required, name)
+    _require_columns(peeked, [*required, *optional], name)
     for row in itertools.chain(peeked, rows):
         yield row if row.problem else _checked(row, required)
 

@@ -20,6 +20,14 @@ class Problem:
     reason: str
 
 
+class BadRow(Exception):
+    """A source row of the wrong shape; ends as a `schema` reject with this reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """One row. `index` counts rows from 0; `where` is "<file name>:<line>", lines from 1.

@@ -18,8 +18,9 @@ def read_batches(batches: Iterable[pa.RecordBatch], label: str) -> Iterator[Sour
     """The rows of some batches, numbered through; text that is not UTF-8 is a problem of its row."""
     start = 0
     for batch in batches:
-        text = _Json(batch) if all(map(_is_simple, batch.schema.types)) else None
-        for number, value in enumerate(_values(batch)):
+        values = _values(batch)
+        text = _Json(batch) if values is not None and all(map(_is_simple, batch.schema.types)) else None
+        for number, value in enumerate(_one_by_one(batch) if values is None else values):
             index, where = start + number, f"{label}:{start + number + 1}"
             if isinstance(value, Problem):
                 yield SourceRow(index, where, problem=value)
@@ -48,12 +49,17 @@ class _Json:
         return texts
 
 
-def _values(batch: pa.RecordBatch) -> Iterable[Any]:
+def _values(batch: pa.RecordBatch) -> Iterable[Any] | None:
+    """None where some text is not UTF-8: then each row must be looked at alone."""
     try:
         values = batch.to_pylist()
     except UnicodeDecodeError:
-        return (_value(batch.slice(number, 1)) for number in range(batch.num_rows))
+        return None
     return values if all(map(_is_plain, batch.schema.types)) else map(plain, values)
+
+
+def _one_by_one(batch: pa.RecordBatch) -> Iterator[Any]:
+    return (_value(batch.slice(number, 1)) for number in range(batch.num_rows))
 
 
 def _value(one: pa.RecordBatch) -> Any:

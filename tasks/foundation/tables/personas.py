@@ -101,7 +101,9 @@ class Diversity(Row):
 class Duplicate(Row):
     table_name: str = Field(description="table the dropped row would have been in")
     row_id: str = Field(description="id of the dropped row; exact repeats of one id carry '#n'")
-    duplicate_of: str = Field(description="id of the kept row that is closest to it")
+    duplicate_of: str = Field(
+        description="id of the kept row that is closest to it; of a repeat (#n) that of the row it repeats"
+    )
     cosine: Float32 | None = Field(description="cosine similarity of the two; null: found by their texts")
     method: Literal["exact", "embedding", "minhash"] = Field(
         description="how it was found: exact, the same text; embedding, by cosine; minhash, by the share of character "
