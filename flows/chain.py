@@ -14,7 +14,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
 from tasks.foundation.settings import Settings, profile_from_anywhere
 from tasks.foundation.stage import Stage
-from tasks.foundation.store.commits import commits_of, made_with
+from tasks.foundation.store.commits import begun_with, commits_of, made_with
 from tasks.foundation.store.layout import Layout
 
 Options = TypeVar("Options", bound=RunOptions)
@@ -108,7 +108,8 @@ def settled(options: Options, layout: Layout | None = None) -> Options:
     those of the options; for a build that is not there yet COLLOQUY_PROFILE, else demo."""
     if options.profile:
         return options.model_copy(update={"profile": profile_from_anywhere(options.profile)})
-    made = made_with(commits_of(layout or Layout.default(), options.build_on(date.today())), EVALUATION)
+    layout, build = layout or Layout.default(), options.build_on(date.today())
+    made = made_with(commits_of(layout, build), EVALUATION) or begun_with(layout, build)
     if made is None:
         return options.model_copy(update={"profile": usual_profile()})
     names = {one.partition("=")[0].strip() for one in options.set}

@@ -22,8 +22,10 @@ from tasks.foundation.errors import ColloquyError
 from tasks.foundation.llm.models import check_ready, load_models
 from tasks.foundation.llm.reach import silent
 from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.sections import Source
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.similarity import LANGUAGES, similarity_of
+from tasks.foundation.sources import find_files
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables.types import Language
 from tasks.foundation.weights_catalogue import CATALOGUE
@@ -57,6 +59,7 @@ def examine(profile: str) -> Iterator[Finding]:
         yield Finding("settings", str(error), error.exit_code)
     else:
         yield Finding("settings", f"profile {profile} is valid")
+        yield from map(_source, (*settings.personas.sources, *settings.scenes.sources))
         yield from _models(settings)
     yield _server()
 
@@ -105,6 +108,17 @@ def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
+
+
+def _source(source: Source) -> Finding:
+    if source.file is None:
+        return Finding("source", f"{source.name}: {source.hub} is read from the hub when a run needs it")
+    try:
+        files = find_files(source.file, source.split)
+    except ColloquyError as error:
+        return Finding("source", f"{source.name}: {error}", error.exit_code)
+    more = f" ({len(files)} files)" if len(files) > 1 else ""
+    return Finding("source", f"{source.name}: {source.path} is here{more}")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

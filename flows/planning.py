@@ -17,6 +17,7 @@ from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.settings import Settings
+from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import run_name
@@ -72,10 +73,17 @@ def _before(selected: Sequence[str]) -> set[str]:
 
 
 def check(workspace: Workspace, build: str, selected: Sequence[str]) -> None:
-    """ConfigError for settings that no run would accept. Sources are not looked at: that may take a network."""
+    """ConfigError or SourceError for what no run would accept. Stages that read datasets of the hub are looked at no
+    further than their local files: all else takes a network."""
     commits = commits_of(workspace.layout, build)
     for stage in map(chain.stage, selected):
-        for member in stage.members(workspace.settings) if not stage.sources(workspace.settings) else ():
+        sources = stage.sources(workspace.settings)
+        if any(source.hub for source in sources):
+            for source in sources:
+                if source.file is not None:
+                    find_files(source.file, source.split)
+            continue
+        for member in stage.members(workspace.settings):
             stage.check(RunContext(workspace, stage, build, commits, member=member))
 
 

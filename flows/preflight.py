@@ -12,8 +12,9 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.models import check_ready
 from tasks.foundation.llm.reach import silent
 from tasks.foundation.run import Workspace
-from tasks.foundation.run.batching import check_mode
+from tasks.foundation.run.batching import check_mode, in_batches
 from tasks.foundation.run.context import RunContext
+from tasks.foundation.run.spending import check_budget
 from tasks.foundation.store.commits import commits_of
 
 
@@ -43,14 +44,16 @@ def check_all(workspace: Workspace, build: str, stages: Sequence[str]) -> None:
 
 
 def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:
-    """ModelUnavailable naming all that is missing for the stages that there is something to do for."""
+    """ModelUnavailable naming all that is missing for the stages that there is something to do for; ConfigError for
+    budgets and modes that cannot be kept."""
     settings, missing = workspace.settings, dict[str, list[str]]()
     for standing in todo:
         stage = chain.stage(standing.stage)
         check_mode(stage, workspace)
+        specs = [workspace.models[alias] for alias in stage.aliases(settings, standing.member)]
+        check_budget(stage.name, settings, specs, batched=in_batches(settings, stage.name))
         if settings.llm.replay_only:
             continue
-        specs = [workspace.models[alias] for alias in stage.aliases(settings, standing.member)]
         problems = [check_ready(spec) or silent(spec) for spec in specs]
         for problem in filter(None, problems):
             missing.setdefault(problem, []).append(stage.name)

@@ -10,6 +10,7 @@ from flows import chain
 from tasks.foundation.errors import ColloquyError
 from tasks.foundation.fingerprints import changed
 from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import MissingInput
 from tasks.foundation.run.opening import decide, inputs_of
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit, commits_of, missing_parts
@@ -72,7 +73,9 @@ def _alone(
     try:
         inputs = inputs_of(stage, workspace, commits, build, member)
     except ColloquyError as error:
-        return standing("missing" if commit is None else "stale", str(error), error)
+        made_by = error.made_by if isinstance(error, MissingInput) else None
+        why = f"after {made_by}" if made_by else str(error)
+        return standing("missing" if commit is None else "stale", why, error)
     if commit is None:
         return standing("missing", "not run yet")
     if gone := missing_parts(workspace.layout, commit):

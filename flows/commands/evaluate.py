@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -49,6 +50,13 @@ def evaluate(
     ] = None,
     family: Annotated[str | None, typer.Option(help="Model family, for the family rule.")] = None,
     key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the endpoint's key.")] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IN,OUT",
+            help="US dollars per million prompt and completion tokens; 0,0 for a server of this machine.",
+        ),
+    ] = None,
     only: Annotated[Literal["demo", "eyt"] | None, typer.Option(help="Only this benchmark.")] = None,
     build: Annotated[str | None, typer.Option(help="For a release: the build to import it into.")] = None,
     profile: Profile = None,
@@ -63,11 +71,14 @@ def evaluate(
     from flows.chain import half_of
     from flows.commands.screen import screen
     from flows.options import EvaluateOptions
+    from tasks.foundation.store.commits import commits_of
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.release import STAGE as RELEASED
 
     layout = Layout.default()
     name = _build_of(layout, benchmark, build)
-    with _introduced(layout, target, base_url, model, family, key_env, structured):
+    endpoint = Endpoint(base_url, model, family, key_env, structured, prices)
+    with _introduced(layout, target, endpoint):
         options = EvaluateOptions(
             profile=profile,
             build=name,
@@ -77,6 +88,10 @@ def evaluate(
         )
         shown = screen(quiet)
         options = as_made(options, shown)
+        if set(commits_of(layout, name)) == {RELEASED} and profile is None:
+            shown.say(
+                f"a release has no simulator and judges: those of profile {options.profile}; --profile names others"
+            )
         _look_ahead(options)
 
     def evaluation() -> Coroutine[Any, Any, list[StageResult]]:
@@ -97,34 +112,63 @@ def _look_ahead(options: EvaluateOptions) -> None:
     look_ahead(options, options.stages(), options.build)
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What was said of where the target is served."""
+
+    base_url: str | None
+    model: str | None
+    family: str | None
+    key_env: str | None
+    structured: Structured | None
+    prices: str | None
+
+    def entry(self, alias: str) -> dict[str, Any]:
+        """Its entry in models.yaml. ConfigError for one without a family."""
+        from tasks.foundation.errors import ConfigError
+
+        if self.family is None:
+            raise ConfigError(
+                "--base-url needs --family: who made the model (qwen, llama, gpt …); simulator, target and judge must "
+                "be of different families"
+            )
+        told = {
+            "provider": "openai",
+            "name": self.model or alias,
+            "family": self.family,
+            "base_url": self.base_url,
+            "api_key_env": self.key_env,
+            "structured": self.structured,
+            "prices": self._prices(),
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _prices(self) -> dict[str, float] | None:
+        from tasks.foundation.errors import ConfigError
+        from tasks.foundation.llm.reach import is_local
+
+        if self.prices is None:
+            return {"input_per_million": 0.0, "output_per_million": 0.0} if is_local(self.base_url) else None
+        try:
+            prompt, completion = map(float, self.prices.split(","))
+        except ValueError:
+            raise ConfigError(f"--prices: expected two numbers such as 0.15,0.6, found {self.prices!r}") from None
+        return {"input_per_million": prompt, "output_per_million": completion}
+
+
 @contextmanager
-def _introduced(
-    layout: Layout,
-    alias: str,
-    base_url: str | None,
-    model: str | None,
-    family: str | None,
-    key_env: str | None,
-    structured: Structured | None,
-) -> Iterator[None]:
+def _introduced(layout: Layout, alias: str, endpoint: Endpoint) -> Iterator[None]:
     """The target is a known model: with a `base_url` one of the user's own, unless the block finds fault with it."""
     from tasks.foundation.errors import ConfigError
     from tasks.foundation.llm.own_models import adding
 
-    if base_url is None:
-        if given := [name for name, value in (("--model", model), ("--key-env", key_env)) if value]:
-            raise ConfigError(f"expected --base-url with {' and '.join(given)}: they are of the model it serves")
+    if endpoint.base_url is None:
+        given = {"--model": endpoint.model, "--key-env": endpoint.key_env, "--prices": endpoint.prices}
+        if named := [name for name, value in given.items() if value]:
+            raise ConfigError(f"expected --base-url with {' and '.join(named)}: they are of the model it serves")
         yield
         return
-    if family is None:
-        raise ConfigError(
-            "--base-url needs --family: who made the model (qwen, llama, gpt …); simulator, target and judge must "
-            "be of different families"
-        )
-    entry: dict[str, Any] = {"provider": "openai", "name": model or alias, "family": family, "base_url": base_url}
-    entry |= {"api_key_env": key_env} if key_env else {}
-    entry |= {"structured": structured} if structured else {}
-    with adding(layout, alias, entry):
+    with adding(layout, alias, endpoint.entry(alias)):
         yield
 
 

@@ -9,7 +9,7 @@ A stage knows nothing of files, builds, shards or Prefect; it sees a `StageConte
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -146,6 +146,10 @@ class Finished:
     filtered: Mapping[str, int] = field(default_factory=dict)
 
 
+ModelFacts = Callable[[Settings, Mapping[str, ModelSpec], Collection[str]], object]
+"""From the settings, all models, and the aliases of those that a build has asked."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """One stage, declared. `section` of the settings has its name.
@@ -154,9 +158,10 @@ class Stage:
     also writes rejects, llm_calls and replies. `roles` names the model aliases in use by role. `check`
     raises ConfigError for settings that cannot work (the family rule), before anything is read or paid
     for. `sources` are the files and datasets its rows come from; `files` are further files whose content
-    they depend on (mapping files). A stage that fans out runs once for every alias of its role `fan_out`
-    (targets, judges), each with a commit of its own: adding one adds, never overwrites. `reads_if_made`
-    names those of `reads` that are empty, instead of an error, as long as no stage has made them.
+    they depend on (mapping files); `model_facts` is what they say of models, given those that the build's
+    other stages have used. A stage that fans out runs once for every alias of its role `fan_out` (targets,
+    judges), each with a commit of its own: adding one adds, never overwrites. `reads_if_made` names those of
+    `reads` that are empty, instead of an error, as long as no stage has made them.
     """
 
     name: str
@@ -176,6 +181,9 @@ class Stage:
     check: Callable[[StageContext], None] = lambda context: None
     sources: Callable[[Settings], Sequence[Source]] = lambda settings: ()
     files: Callable[[Settings], Sequence[Any]] = lambda settings: ()
+    model_facts: Callable[[Settings, Mapping[str, ModelSpec], Collection[str]], object] = (
+        lambda settings, models, used: ()
+    )
     fan_out: str | None = None
     reads_if_made: tuple[str, ...] = ()
 

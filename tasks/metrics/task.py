@@ -22,13 +22,13 @@ conversations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import digest, seed_of
-from tasks.foundation.llm.models import load_models
+from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
@@ -141,11 +141,14 @@ def _accounting(context: StageContext, demo: DemoBench, eyt: EytBench) -> Accoun
 
 
 def depends_on(settings: Settings) -> list[object]:
-    """What the rows depend on beside the stage's own section: the configured panel, and what models are."""
-    return [
-        digest("panel", settings.judging.panel),
-        digest("models", aliases_in_settings(settings), described(load_models())),
-    ]
+    """What the rows depend on beside the stage's own section: the configured panel."""
+    return [digest("panel", settings.judging.panel)]
+
+
+def facts_of_models(settings: Settings, models: Mapping[str, ModelSpec], used: Collection[str]) -> object:
+    """What the rows say of the models that the settings name or that the build's other stages have used."""
+    named = sorted({*aliases_in_settings(settings), *used} & set(models))
+    return described({alias: models[alias] for alias in named})
 
 
 STAGE = Stage(
@@ -157,4 +160,5 @@ STAGE = Stage(
     taxonomies=("explicit_intent", "latent_intent"),
     encodes=True,
     files=depends_on,
+    model_facts=facts_of_models,
 )

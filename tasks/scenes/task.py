@@ -54,7 +54,8 @@ def prepare(context: StageContext) -> Prepared:
             found = Gathering(section, filter_rules(), Writers(seeds, duplicates, rejects))
             for number, source in enumerate(section.sources):
                 found.read(number, context.pinned(source))
-        log.info("%d rows read, %d seeds; left out: %s", found.n_in, found.n_seeds, _told(found.filtered))
+        left_out = _told(found.filtered + found.failed)
+        log.info("%d rows read, %d seeds; left out or failed: %s", found.n_in, found.n_seeds, left_out)
         samples = [
             draw(seeds.stored, language, section.sample.of(language), section.near_duplicate, seed)
             for language in LANGUAGES
@@ -174,7 +175,7 @@ def _tell(language: Language, sample: Sample, wanted: int) -> None:
 
 
 def _tell_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -> None:
-    if len({len(ids) for ids in left.values()}) > 1:
+    if cut:
         counts = ", ".join(f"{len(ids)} {language}" for language, ids in left.items())
         log.warning("scenes left: %s; cut to be one to one (scenes.one_to_one): %d", counts, len(cut))
 

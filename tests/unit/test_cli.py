@@ -17,6 +17,7 @@ import pytest
 
 from flows import cli
 from flows.commands.cache import age
+from flows.commands.evaluate import Endpoint
 from flows.commands.shell import Shell
 from flows.commands.sql import ends_input, pieces
 from flows.commands.status import age_of
@@ -25,6 +26,7 @@ from tasks.foundation.accounting import Accounting
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.own_models import add_model
 from tasks.foundation.llm.request import RawReply, Usage
 from tasks.foundation.store.commits import Commit, write_commit
 from tasks.foundation.store.layout import Layout
@@ -296,6 +298,44 @@ def test_ages_are_read_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError):
         age("12")
     assert age_of("2020-01-01T00:00:00+00:00").endswith(" d")
+
+
+def test_source_files_that_are_not_there_are_told_before_a_run(colloquy: Run) -> None:
+    sources = "scenes.sources=[{corpus: talks, reader: jsonl, path: /nowhere/talks.jsonl}]"
+    planned = colloquy("plan", "--profile", "test", "--set", sources)
+    assert (planned.code, "/nowhere/talks.jsonl" in planned.err) == (3, True)
+    mapped = "personas.sources=[{pool: p, reader: mapped, path: pyproject.toml, mapping: {descripton: x}}]"
+    assert "found 'descripton'" in colloquy("plan", "--profile", "test", "--set", mapped).err
+    looked = colloquy("doctor", "--profile", "test")
+    assert "ok       source    nemotron_usa: configs/sample/nemotron_personas.jsonl is here" in looked.out
+
+
+def test_a_budget_that_cannot_be_kept_is_refused_before_the_first_stage(colloquy: Run) -> None:
+    entry = {"provider": "openai", "name": "m", "family": "mine", "base_url": "https://models.example/v1"}
+    add_model(Layout.default(), "unpriced", entry)
+    settings = ("awareness.targets=[unpriced]", "run.budget.max_cost_usd=1")
+    ended = colloquy("run", "--profile", "test", *(word for setting in settings for word in ("--set", setting)))
+    assert ended.code == 2
+    assert "expected a price for every model of stage awareness, found none for unpriced" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("base_url", "given", "prices"),
+    [
+        ("http://localhost:8000/v1", None, (0.0, 0.0)),
+        ("http://localhost:8000/v1", "1,2", (1.0, 2.0)),
+        ("https://models.example/v1", "0.15, 0.6", (0.15, 0.6)),
+        ("https://models.example/v1", None, None),
+    ],
+)
+def test_a_model_of_this_machine_costs_nothing_unless_it_is_said_to(
+    base_url: str, given: str | None, prices: tuple[float, float] | None
+) -> None:
+    entry = Endpoint(base_url, None, "mine", None, None, given).entry("mine")
+    found = entry.get("prices")
+    assert (tuple(found.values()) if found else None) == prices
+    with pytest.raises(ConfigError, match=r"--prices: expected two numbers such as 0\.15,0\.6, found 'much'"):
+        Endpoint(base_url, None, "mine", None, None, "much").entry("mine")
 
 
 def test_the_doctor_never_shows_a_key(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,12 @@ def test_metrics_run_again_when_the_panel_or_alpha_changes_and_only_then(folder:
     assert run(STAGE, workspace_of(folder, "judging.judges=[scripted-a,scripted-b]")) == "run"
     assert run(STAGE, workspace_of(folder, "metrics.alpha=0.15")) == "run"
     assert run(STAGE, workspace_of(folder, "judging.temperature=0.5", "metrics.alpha=0.15")) == "up to date"
+
+
+def test_metrics_run_again_when_a_model_of_the_build_is_said_to_be_another_and_only_then(folder: Path) -> None:
+    assert run(STAGE, workspace_of(folder)) in ("run", "up to date")
+    workspace = workspace_of(folder)
+    workspace.models["new"] = replace(workspace.models["scripted-a"], alias="new")
+    assert run(STAGE, workspace) == "up to date"
+    workspace.models["scripted-a"] = replace(workspace.models["scripted-a"], family="z")
+    assert run(STAGE, workspace) == "run"

@@ -12,10 +12,11 @@ import pytest
 
 from flows import chain
 from flows.options import EvaluateOptions, RebuildOptions, RunOptions
+from flows.standing import standings
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.run import Workspace
 from tasks.foundation.settings import load_settings
-from tasks.foundation.store.commits import Commit, write_commit
+from tasks.foundation.store.commits import Commit, begin_with, builds, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import at_work, lock
 
@@ -75,6 +76,27 @@ def test_a_new_build_has_the_usual_profile(layout: Layout, monkeypatch: pytest.M
     monkeypatch.setenv("COLLOQUY_PROFILE", "local")
     assert chain.settled(RunOptions(build="other"), layout).profile == "local"
     assert chain.settled(RunOptions(build="b"), layout).profile == "test"
+
+
+def test_a_build_whose_first_stage_failed_goes_on_with_what_it_was_begun_with(layout: Layout) -> None:
+    begin_with(layout, "begun", "test", ["run.seed=5"])
+    found = chain.settled(RunOptions(build="begun", set=["run.seed=6"]), layout)
+    assert (found.profile, found.set) == ("test", ["run.seed=6"])
+    assert chain.settled(RunOptions(build="begun"), layout).set == ["run.seed=5"]
+    assert "begun" not in builds(layout)
+    begin_with(layout, "b", "local", [])
+    assert chain.settled(RunOptions(build="b"), layout).profile == "test", "commits know better"
+    layout.begun("begun").write_text("{", encoding="utf-8")
+    assert chain.settled(RunOptions(build="begun"), layout).profile == "demo"
+
+
+def test_a_stage_without_its_inputs_waits_for_the_stage_that_makes_them(layout: Layout) -> None:
+    workspace = Workspace.open("test", layout=Layout(layout.root / "other"))
+    workspace.stage_of = chain.stage_of()
+    found = standings(workspace, "none", ["scenes", "conflicts", "dialogues"])
+    assert [(one.state, one.why) for one in found] == [
+        *(("missing", "not run yet"), ("missing", "after scenes"), ("missing", "after conflicts")),
+    ]
 
 
 def test_one_target_more_does_not_change_what_a_build_was_made_with(layout: Layout) -> None:

@@ -21,6 +21,7 @@ from tasks.foundation.ids import canonical_json
 from tasks.foundation.sections import Source
 from tasks.foundation.sources import SourceRow, find_files, open_source
 from tasks.foundation.sources.hub import hub_problem
+from tasks.foundation.sources.local import read_file
 from tasks.foundation.sources.rejecting import SourceRejects
 from tasks.foundation.sources.rows import Problem
 from tasks.foundation.sources.script import language_of
@@ -103,6 +104,14 @@ def test_only_the_columns_that_are_needed_are_read_where_the_file_has_them_all(t
     pq.write_table(pa.table({"a": [1], "b": [2], "c": [3]}), path)
     assert rows_of(path, columns=["c", "a"])[0].value == {"a": 1, "c": 3}
     assert rows_of(path, columns=["c", "d"])[0].value == {"a": 1, "b": 2, "c": 3}
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_a_csv_file_with_other_separators_is_refused_with_what_to_do(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"id{separator}text\n1{separator}x\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="expected columns separated by commas, found the one column 'id"):
+        list(read_file(path, "rows.csv"))
 
 
 def test_text_of_a_parquet_file_that_is_not_utf8_is_a_problem_of_its_row_only(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def add_model(layout: Layout, alias: str, entry: dict[str, Any]) -> None:
 
 def _check_family(family: str, known: Collection[str]) -> None:
     """ConfigError for what looks like a known family misspelt: the rule of families would not see it."""
-    near = difflib.get_close_matches(family, known, n=1, cutoff=0.75)
+    near = difflib.get_close_matches(family, known, n=1, cutoff=0.8)
     if family not in known and near:
         raise ConfigError(
             f"expected a model family, found {family!r}: did you mean {near[0]!r}? A family that is not among "

@@ -90,7 +90,7 @@ class RunContext:
         """Paths of a table's parts; StoreError when no stage has made it and the stage needs it."""
         holding = makers(self._commits, table)
         if not holding and not may_be_missing(self._stage, table):
-            raise missing_input(self._stage.name, table, self._workspace.stage_of.get(table))
+            raise MissingInput(self._stage.name, table, self._workspace.stage_of.get(table))
         return [part.path for commit in holding for part in commit.tables[table]]
 
 
@@ -114,6 +114,10 @@ def makers(commits: Mapping[str, Commit], table: str) -> list[Commit]:
     return [commit for commit in commits.values() if table in commit.tables]
 
 
-def missing_input(stage: str, table: str, made_by: str | None) -> StoreError:
-    cure = f"run `colloquy run --from {made_by}` for this build first" if made_by else "run the stages before it first"
-    return StoreError(f"stage {stage} needs table {table}, which this build does not have yet: {cure}")
+class MissingInput(StoreError):
+    """A stage reads a table that the build does not have yet; `made_by` is the stage that makes it, where one does."""
+
+    def __init__(self, stage: str, table: str, made_by: str | None) -> None:
+        cure = f"run `colloquy run --from {made_by}` for this build" if made_by else "run the stages before it"
+        super().__init__(f"stage {stage} needs table {table}, which this build does not have yet: {cure} first")
+        self.made_by = made_by

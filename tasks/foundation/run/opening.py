@@ -14,7 +14,7 @@ from tasks.foundation.llm.models import check_ready
 from tasks.foundation.planning.estimate import View, estimator_of
 from tasks.foundation.planning.known import committed, known_of
 from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
-from tasks.foundation.run.context import makers, may_be_missing, missing_input
+from tasks.foundation.run.context import MissingInput, makers, may_be_missing
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.sources.revisions import Revisions
@@ -53,6 +53,7 @@ def inputs_of(
         "prompts": digest({prompt.path: prompt.fingerprint for prompt in stage.prompts}),
         "taxonomies": digest({name: taxonomy(name).fingerprint for name in stage.taxonomies}),
         "models": digest({alias: workspace.models[alias].identity() for alias in stage.aliases(settings, member)}),
+        "model facts": digest(stage.model_facts(settings, workspace.models, _used(commits, stage))),
         "encoder": digest(_compared_with(workspace)) if stage.encodes else "",
         "files": files_identity(stage.files(settings)),
         "sources": files_identity(Revisions.of(workspace.layout, build).identities(stage.sources(settings))),
@@ -60,6 +61,13 @@ def inputs_of(
         "code": code_identity(stage.package),
     }
     return Inputs(components, parents)
+
+
+def _used(commits: Mapping[str, Commit], stage: Stage) -> set[str]:
+    """The models that the other stages of the build have asked."""
+    return {
+        alias for commit in commits.values() if commit.stage != stage.name for alias in commit.record.get("models", {})
+    }
 
 
 def _compared_with(workspace: Workspace) -> dict[str, str]:
@@ -107,7 +115,7 @@ def _parent_hash(stage: Stage, workspace: Workspace, commits: Mapping[str, Commi
         return sum_hashes(commit.table_hash(table) for commit in holding)
     if may_be_missing(stage, table):
         return ""
-    raise missing_input(stage.name, table, workspace.stage_of.get(table))
+    raise MissingInput(stage.name, table, workspace.stage_of.get(table))
 
 
 def plain_settings(stage: Stage, workspace: Workspace) -> dict[str, object]:

@@ -27,8 +27,9 @@ def check_budget(stage: str, settings: Settings, specs: Iterable[ModelSpec], *, 
     if unpriced:
         raise ConfigError(
             f"{' and '.join(named)}: expected a price for every model of stage {stage}, found none for "
-            f"{', '.join(unpriced)}. Give them `prices` in configs/models.yaml, or limit "
-            "max_calls or max_tokens instead."
+            f"{', '.join(unpriced)}. Give them `prices` in configs/models.yaml (a model of your own: in "
+            "models.yaml of the artifacts, or with `colloquy evaluate --prices`), or limit max_calls or max_tokens "
+            "instead."
         )
 
 

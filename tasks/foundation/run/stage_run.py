@@ -36,7 +36,7 @@ from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.sections import StageSection
 from tasks.foundation.stage import Finished, Stage
-from tasks.foundation.store.commits import Commit, commits_of, missing_parts, write_commit
+from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, write_commit
 from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
@@ -131,6 +131,8 @@ class StageRun:
     def prepare(self) -> None:
         """The stage's first step and the shard plan; both are found again by a resume."""
         self._say("preparing")
+        if not self.workspace.guest:
+            begin_with(self.workspace.layout, self.build, self.workspace.profile, self.workspace.remembered)
         self._estimated = planned(self.stage, self.workspace, self._commits, self.member)
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)

@@ -146,6 +146,7 @@ def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
             f"source file {name} has no header line: expected column names, found {error or 'nothing'}."
         ) from None
     _refuse_twice(header, name)
+    _refuse_other_separators(header, name)
     index = 0
     while True:
         first = reader.line_num + 1
@@ -163,6 +164,15 @@ def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
                 continue
             yield _csv_row(header, fields, index, where)
         index += 1
+
+
+def _refuse_other_separators(header: Sequence[str], name: str) -> None:
+    found = [separator for separator in ";\t|" if separator in header[0]] if len(header) == 1 else []
+    if found:
+        raise SourceError(
+            f"source file {name}: expected columns separated by commas, found the one column {header[0][:60]!r}. Write "
+            f"it with commas instead of {found[0]!r}, or as jsonl or parquet."
+        )
 
 
 def _refuse_twice(columns: Sequence[str], name: str) -> None:
@@ -224,7 +234,8 @@ def _decoded(raw: bytes, offset: int, name: str) -> str:
     except UnicodeDecodeError as error:
         raise SourceError(
             f"source file {name} is not UTF-8: expected UTF-8 text, found the byte 0x{raw[error.start]:02x} at byte "
-            f"offset {offset + error.start}. Convert it, for example: iconv -f GB18030 -t UTF-8."
+            f"offset {offset + error.start}. Convert it: iconv -f LATIN1 -t UTF-8, or from whatever it is written in "
+            "(GB18030 for Chinese)."
         ) from None
 
 

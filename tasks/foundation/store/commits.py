@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,6 +152,21 @@ class MadeWith:
 
     profile: str
     overrides: tuple[str, ...]
+
+
+def begin_with(layout: Layout, build: str, profile: str, overrides: Sequence[str]) -> None:
+    """Writes down what a build is begun with: its first stage may fail, and the next run goes on all the same."""
+    text = json.dumps({"profile": profile, "overrides": list(overrides)}, ensure_ascii=False)
+    write_text(layout.begun(build), layout.scratch, text)
+
+
+def begun_with(layout: Layout, build: str) -> MadeWith | None:
+    """What a build was begun with; None for one that was not, or whose note cannot be read."""
+    try:
+        note = json.loads(layout.begun(build).read_text(encoding="utf-8"))
+        return MadeWith(str(note["profile"]), tuple(note["overrides"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def made_with(commits: Mapping[str, Commit], guests: Collection[str]) -> MadeWith | None:

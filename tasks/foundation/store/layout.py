@@ -83,6 +83,10 @@ class Layout:
     def plan(self, build: str, run: str, fingerprint: str, revision: int) -> Path:
         return self.builds / build / ".plans" / f"{run}-{fingerprint}-r{revision}.json"
 
+    def begun(self, build: str) -> Path:
+        """Holds what a build was begun with, for as long as it has no commit that says so."""
+        return self.builds / build / ".begun"
+
     def revisions(self, build: str) -> Path:
         """Holds, for each branch of a hub dataset that the build reads, the commit it stood for (see sources)."""
         return self.builds / build / ".revisions"
