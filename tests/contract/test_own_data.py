@@ -10,6 +10,7 @@ import pytest
 from flows import chain
 from flows.options import RunOptions
 from tasks.foundation.checkout import ROOT
+from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.run import Workspace
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.layout import Layout
@@ -18,6 +19,7 @@ from tasks.scenes.task import STAGE as SCENES
 from tests.unit.source_stages import FakeContext, rows_of
 
 GUIDE = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(?:csv|json|yaml)\n(.*?)```", GUIDE, flags=re.S)
 FILES = ("mine/people.csv", "mine/talks.jsonl", "mine/mine.yaml")
 
 
@@ -25,7 +27,7 @@ FILES = ("mine/people.csv", "mine/talks.jsonl", "mine/mine.yaml")
 def profile(tmp_path: Path) -> str:
     """The path of the profile, beside the other two files, in a folder of its own instead of the checkout's."""
     (tmp_path / "mine").mkdir()
-    blocks = re.findall(r"```(?:csv|json|yaml)\n(.*?)```", GUIDE, flags=re.S)
+    blocks = [block for block in BLOCKS if not block.startswith("models:")]
     for name, text in zip(FILES, blocks, strict=True):
         assert f"`{name}`" in GUIDE
         (tmp_path / name).write_text(text.replace("path: mine/", f"path: {tmp_path}/mine/"), encoding="utf-8")
@@ -67,3 +69,10 @@ def test_its_profile_names_models_that_are_there_and_families_that_may_judge(
     usual = chain.settled(RunOptions(build="first"), Layout(tmp_path / "artifacts"))
     assert settled.profile == usual.profile == profile
     assert workspace.settings.judging.judges == ["gemini-3.1-pro-thinking"]
+
+
+def test_its_entry_for_a_model_of_ones_own_is_one(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    (entry,) = (block for block in BLOCKS if block.startswith("models:"))
+    (tmp_path / "models.yaml").write_text(entry, encoding="utf-8")
+    assert all_models(layout)["house-writer"].family == "llama"
