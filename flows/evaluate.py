@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import date
 
 from prefect import flow
@@ -11,11 +12,13 @@ from flows import chain
 from flows.options import EvaluateOptions
 from flows.preflight import look_ahead
 from flows.results import StageResult
+from flows.stage_flow import log_what_is_said
 from flows.stages import FLOWS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.layout import Layout
 
 DEFAULTS = EvaluateOptions()
+log = logging.getLogger(__name__)
 
 
 @flow(flow_run_name="{options.target} on {options.todays_build}", persist_result=False, log_prints=False)
@@ -29,7 +32,11 @@ async def evaluate(options: EvaluateOptions = DEFAULTS) -> list[StageResult]:
         half = await asyncio.to_thread(chain.half_of, Layout.default(), build)
         settled = settled.model_copy(update={"benchmark": half})
     await asyncio.to_thread(look_ahead, settled, settled.stages(), build)
+    log_what_is_said()
+    log.info("%s on build %s, profile %s", settled.target, build, settled.profile)
     results: list[StageResult] = []
     for name in settled.stages():
-        results += await FLOWS[name](settled.of(build=build, force=settled.forces(name)))
+        for result in await FLOWS[name](settled.of(build=build, force=settled.forces(name))):
+            log.info("%s", result.sentence())
+            results.append(result)
     return results

@@ -7,6 +7,7 @@ differ. A retry starts at the top and finds what is done.
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import date
 
 from prefect import flow
@@ -15,9 +16,11 @@ from flows import chain
 from flows.options import RebuildOptions
 from flows.preflight import look_ahead
 from flows.results import StageResult
+from flows.stage_flow import log_what_is_said
 from flows.stages import FLOWS
 
 DEFAULTS = RebuildOptions()
+log = logging.getLogger(__name__)
 
 
 @flow(flow_run_name="{options.todays_build}", persist_result=False, log_prints=False)
@@ -27,7 +30,12 @@ async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
     settled = await asyncio.to_thread(chain.settled, options)
     stages = await asyncio.to_thread(chain.selected, settled)
     await asyncio.to_thread(look_ahead, settled, stages, build)
+    log_what_is_said()
+    given = "".join(f" --set {each}" for each in settled.remembered)
+    log.info("build %s, profile %s%s", build, settled.profile, given)
     results: list[StageResult] = []
     for name in stages:
-        results += await FLOWS[name](settled.of(build=build, force=settled.forces(name)))
+        for result in await FLOWS[name](settled.of(build=build, force=settled.forces(name))):
+            log.info("%s", result.sentence())
+            results.append(result)
     return results

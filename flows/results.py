@@ -47,6 +47,13 @@ class StageResult:
         """Prompt and completion together, as `tokens_told` has them."""
         return tokens_told(self.prompt_tokens + self.completion_tokens, self.unreported)
 
+    def sentence(self) -> str:
+        """One line for a log."""
+        return (
+            f"{self.stage}: {self.decision}; {self.n_in:,} rows in = {self.n_produced:,} produced + "
+            f"{self.n_filtered:,} filtered + {self.n_failed:,} failed; {self.calls:,} calls, {self.seconds:.0f} s"
+        )
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -40,7 +40,7 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
     Raises a ColloquyError that says what is wrong and what to do.
     """
     build = options.build_on(date.today())
-    _log_what_stages_say()
+    log_what_is_said()
     workspace = await _off_loop(lambda: chain.open_workspace(options))
     try:
         members = chain.stage(name).members(workspace.settings)
@@ -49,8 +49,8 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
         workspace.close()
 
 
-def _log_what_stages_say() -> None:
-    """Prefect's settings name our loggers, so that their lines go to the run's log; the level is ours to set."""
+def log_what_is_said() -> None:
+    """Prefect's settings name our loggers, so that their lines go to the log of a run; the level is ours to set."""
     for name in ("flows", "tasks"):
         logging.getLogger(name).setLevel(logging.INFO)
 
