@@ -1,16 +1,26 @@
--- where were rows lost, and why? one row per stage, kind of loss and table, most rows first
+-- where were rows lost, and why? one row per stage, reason and table, most rows first; what a filter left out by its
+-- name, all else by kind
 with
+
+named as (
+
+    select
+        *,
+        if(kind = 'filter', nullif(regexp_extract(reason, '^([a-z_]+): ', 1), ''), null) as filter_name,
+    from rejects
+
+),
 
 rejects as (
 
     select
         stage as lost_in,
-        kind as why,
+        coalesce(filter_name, kind) as why,
         count(distinct row_key) as lost_rows,
         bool_or(retryable) as may_pass,
         any_value(reason order by row_key) as for_example,
-    from rejects
-    group by stage, kind
+    from named
+    group by stage, coalesce(filter_name, kind)
 
 ),
 

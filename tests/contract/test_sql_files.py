@@ -10,7 +10,7 @@ import pytest
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
-from tests.contract.sql_rows import good, tables_of
+from tests.contract.sql_rows import _row, good, tables_of
 
 REPORTS = sorted((ROOT / "sql" / "reports").glob("*.sql"))
 FILES = [*REPORTS, *sorted((ROOT / "sql" / "checks").glob("*.sql"))]
@@ -60,4 +60,24 @@ def test_row_endings_count_every_row_of_a_stage_once() -> None:
         ("personas", "failed", "schema", 1),
         ("scenes", "produced", None, 1),
         ("scenes", "filtered", "near", 1),
+    ]
+
+
+def test_what_a_filter_left_out_is_lost_by_its_name_and_all_else_by_kind() -> None:
+    reasons = {
+        "1": ("filter", "too_short: expected at least 3 turns, found 1"),
+        "2": ("filter", "too_short: expected at least 3 turns, found 2"),
+        "3": ("filter", "contact: expected talk between two people, found 'mail: me'"),
+        "4": ("filter", "taken out of the benchmark: no goal is left"),
+        "5": ("schema", "turns: expected a list, found null"),
+    }
+    rejects = [_row("rejects", stage="s", row_key=key, kind=kind, reason=why) for key, (kind, why) in reasons.items()]
+    with tables_of({"rejects": rejects}) as connection:
+        losses = connection.execute((ROOT / "sql" / "reports" / "losses.sql").read_text(encoding="utf-8"))
+        found = [(why, lost, example) for _, why, lost, _, example in losses.fetchall()]
+    assert found == [
+        ("too_short", 2, reasons["1"][1]),
+        ("contact", 1, reasons["3"][1]),
+        ("filter", 1, reasons["4"][1]),
+        ("schema", 1, reasons["5"][1]),
     ]
