@@ -122,6 +122,11 @@ class Section:
     intro: str
     groups: tuple[Group, ...] = field(default=())
 
+    @property
+    def holds_rows(self) -> bool:
+        """Whether it has anything but notes."""
+        return any(not isinstance(block, Note) for group in self.groups for block in group.blocks)
+
 
 def table(
     answer: Answer,

@@ -17,6 +17,7 @@ from tasks.report import numbers
 from tasks.report.cost_section import cost
 from tasks.report.data_sections import data_sections
 from tasks.report.facts import facts
+from tasks.report.halves import belongs, made_for
 from tasks.report.page import Tile, render
 from tasks.report.questions import Answer, ask, rows
 from tasks.report.score_sections import score_sections
@@ -56,12 +57,14 @@ def page_of(
     def asked(name: str) -> Answer:
         return ask(connection, name)
 
+    half = made_for(commits)
     told = rows(connection, "select distinct persona_to_target from conversations")
+    sections = [*data_sections(asked, commits, build), *score_sections(asked, build), cost(asked, commits, build)]
     return render(
         facts(build, commits, rows(connection, "select * from models"), told),
         list(_tiles(connection, asked("costs"))),
-        [*data_sections(asked, commits, build), *score_sections(asked, build), cost(asked, commits, build)],
-        shelves(connection, transcripts),
+        [one for one in sections if belongs(one.anchor, half, holds_rows=one.holds_rows)],
+        [one for one in shelves(connection, transcripts) if belongs(one.anchor, half, holds_rows=one.total > 0)],
     )
 
 

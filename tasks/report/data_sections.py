@@ -8,6 +8,7 @@ from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
 from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
 from tasks.report.people_sections import characters, pools
+from tasks.report.halves import made_for
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -29,7 +30,7 @@ def data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterat
     yield characters(ask, build)
     yield labels(ask, build)
     yield voting(ask, build)
-    yield contents(ask, build)
+    yield contents(ask, commits, build)
 
 
 def funnel(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
@@ -156,12 +157,13 @@ def voting(ask: Ask, build: str) -> Section:
     )
 
 
-def contents(ask: Ask, build: str) -> Section:
+def contents(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     answer = ask("benchmark_contents")
     return section(
         "contents",
+    last = "chatseeds" if made_for(commits) == "eyt" else "curation"
         "The benchmark",
         "What targets are asked: items of element awareness, episodes of interaction, and chat seeds.",
         [("", [filled(answer, "Items, episodes and chat seeds by task, goal type or pool.")])],
-        Note("Nothing has been released.", "missing", f"colloquy run --build {build} --only curation"),
+        Note("Nothing has been released.", "missing", f"colloquy run --build {build} --only {last}"),
     )

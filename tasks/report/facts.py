@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.foundation.store.commits import Commit, behind
+from tasks.report.halves import Half, made_for
 from tasks.report.questions import Record
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -61,6 +62,8 @@ class Facts:
     settings: tuple[tuple[str, str], ...]
     partial: tuple[str, ...]
     behind: tuple[str, ...] = ()
+    only: Half | None = None
+    """The one benchmark that it was made for; None: both, or not known."""
 
     @property
     def local_models(self) -> list[str]:
@@ -93,6 +96,7 @@ def facts(build: str, commits: Mapping[str, Commit], models: list[Record], conve
         settings=tuple(_settings(in_order)),
         partial=tuple(commit.run for commit in in_order if commit.partial),
         behind=tuple(behind(commits)),
+        only=made_for(commits),
     )
 
 
