@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
+from tasks.report.asked_for import asked_for
 from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
-from tasks.report.people_sections import characters, pools
 from tasks.report.halves import made_for
+from tasks.report.people_sections import characters, pools
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -26,8 +27,8 @@ ENDINGS = {
 def data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterator[Section]:
     """In the order of the page."""
     yield funnel(ask, commits, build)
-    yield pools(ask, build)
-    yield characters(ask, build)
+    yield pools(ask, commits, build)
+    yield characters(ask, commits, build)
     yield labels(ask, build)
     yield voting(ask, build)
     yield contents(ask, commits, build)
@@ -49,6 +50,7 @@ def funnel(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                     filled(answer, "Stages in the order of their commits.", drop=("build",)),
                 ],
             ),
+            ("Asked for and got", [asked_for(commits, ask("asked_for"))]),
             ("Why rows ended early", [_reasons(commits), filled(losses, "Rejected rows and duplicates, by reason.")]),
         ],
         Note("No stage has been committed.", "missing", f"colloquy run --build {build}"),
@@ -159,9 +161,9 @@ def voting(ask: Ask, build: str) -> Section:
 
 def contents(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     answer = ask("benchmark_contents")
+    last = "chatseeds" if made_for(commits) == "eyt" else "curation"
     return section(
         "contents",
-    last = "chatseeds" if made_for(commits) == "eyt" else "curation"
         "The benchmark",
         "What targets are asked: items of element awareness, episodes of interaction, and chat seeds.",
         [("", [filled(answer, "Items, episodes and chat seeds by task, goal type or pool.")])],

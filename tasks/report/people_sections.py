@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
 from tasks.report.blocks import Block, Note, Section, filled, section
+from tasks.report.origins import origins
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -34,7 +36,7 @@ DRAWN = {
 }
 
 
-def pools(ask: Ask, build: str) -> Section:
+def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     attributes, strata, lengths, bins = (
         ask(name) for name in ("persona_attributes", "persona_strata", "persona_lengths", "persona_token_bins")
     )
@@ -47,6 +49,17 @@ def pools(ask: Ask, build: str) -> Section:
         "shares should be alike, but for the rounding of a small pool. How the chats of these personas begin is the "
         "seeder's choice.",
         [
+            (
+                "Sources",
+                [
+                    origins(
+                        commits,
+                        "personas",
+                        ask("source_rows").where(table_name="persona_candidates"),
+                        "Each pool's source, and its personas before near-duplicates are dropped.",
+                    )
+                ],
+            ),
             *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
             ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.", folded=True)]),
             (
@@ -125,7 +138,7 @@ def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -
     return charts.bars(f"{caption}, {of_whom}.", ordered, "found", series, f"% of the {group}'s {whose}")
 
 
-def characters(ask: Ask, build: str) -> Section:
+def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     drawn, diversity = ask("character_attributes"), ask("diversity")
     return section(
         "characters",
@@ -133,6 +146,17 @@ def characters(ask: Ask, build: str) -> Section:
         "How unlike the participants are that the designer made from drawn attributes and inspiring texts, and the "
         "goals that were distilled. Of near-duplicates the first in a seeded order is kept.",
         [
+            (
+                "Sources",
+                [
+                    origins(
+                        commits,
+                        "scenes",
+                        ask("source_rows").where(table_name="seed_dialogues"),
+                        "Each corpus's source, and its usable dialogues, of which the seeds of scenes are drawn.",
+                    )
+                ],
+            ),
             (
                 "Diversity",
                 [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.report.blocks import Figure, Section
+from tasks.report.blocks import Figure, Section, Table
 from tasks.report.people_sections import characters, pools
 from tasks.report.questions import Record, ask
 from tests.contract.sql_rows import Rows, _row, good, tables_of
@@ -15,12 +15,17 @@ def answers(name: str, rows: Rows) -> list[Record]:
         return ask(connection, name).records
 
 
-def shown(make: Any, rows: Rows) -> tuple[Section, dict[str, str]]:
+def shown(make: Any, rows: Rows, commits: dict[str, Any] | None = None) -> tuple[Section, dict[str, str]]:
     """A section, and its figures' descriptions by caption."""
     with tables_of(rows) as connection:
-        made = make(lambda name: ask(connection, name), "b1")
+        made = make(lambda name: ask(connection, name), commits or {}, "b1")
     figures = [block for group in made.groups for block in group.blocks if isinstance(block, Figure)]
     return made, {figure.caption: figure.description for figure in figures}
+
+
+def tables_under(made: Section, heading: str) -> list[Table]:
+    (group,) = (group for group in made.groups if group.heading == heading)
+    return [block for block in group.blocks if isinstance(block, Table)]
 
 
 def persona(number: int, stratum: str, **values: Any) -> Record:
@@ -115,6 +120,5 @@ def test_what_is_not_known_of_diversity_is_a_dash_and_not_a_zero() -> None:
         _row("diversity", table_name="scenes", language="zh", statistic="mean_jaccard", value=None, n=1, n_of=0)
     ]
     made, _ = shown(characters, rows)
-    (table,) = [block for block in made.groups[0].blocks if block.kind == "table"]
-    texts = [cell.text for cell in table.rows[0]]  # type: ignore[union-attr]
-    assert texts == ["scenes", "zh", "mean_jaccard", "–", "1", "0", "pairs of texts"]
+    table = tables_under(made, "Diversity")[0]
+    assert [cell.text for cell in table.rows[0]] == ["scenes", "zh", "mean_jaccard", "–", "1", "0", "pairs of texts"]
