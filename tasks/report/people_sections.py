@@ -25,7 +25,8 @@ BEGINNINGS = {
     "latent": "Latent intents",
     "explicit": "Explicit intents",
 }
-FEW_STRATA = 40
+LONG = 20
+"""Rows from which on the table of strata is folded."""
 DRAWN = {
     "age_band": "Age bands",
     "personal_value": "Personal values",
@@ -68,8 +69,9 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                     filled(
                         strata,
                         "Personas of each stratum: in the source, available after near-duplicates were dropped, "
-                        "wanted (quota) and drawn.",
-                        folded=len(strata) > FEW_STRATA,
+                        f"wanted (quota) and drawn. {_of_all(strata)}",
+                        drop=("n_available", "n_drawn"),
+                        folded=len(strata) >= LONG,
                     )
                 ],
             ),
@@ -113,6 +115,18 @@ def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
         yield charts.bars(f"{title}, pool {pool}.", ordered, "found", series, "% of those who have one")
 
 
+def _of_all(strata: Answer) -> str:
+    """What the percentages of each pool are of."""
+    n = {record["pool"]: (record["n_available"], record["n_drawn"] or 0) for record in strata.records}
+    return (
+        "; ".join(
+            f"{pool}: n = {numbers.count(available)} available, n = {numbers.count(drawn)} drawn"
+            for pool, (available, drawn) in n.items()
+        )
+        + "."
+    )
+
+
 def _counted(lengths: Answer) -> str:
     """How many personas of each pool there are, and how many were drawn."""
     return "; ".join(
@@ -139,7 +153,7 @@ def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -
 
 
 def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
-    drawn, diversity = ask("character_attributes"), ask("diversity")
+    drawn, diversity = ask("character_attributes"), ask("diversity").without(n=0)
     return section(
         "characters",
         "Characters and scenes",

@@ -52,6 +52,18 @@ def test_a_stratum_shows_what_was_there_available_wanted_and_drawn_also_where_no
     assert found == [("s", 3, 2, 1, 1, 4, 2), ("t", 1, 1, 1, 1, 4, 2), ("u", 1, 1, 0, 0, 4, 2)]
 
 
+def test_the_strata_say_in_the_caption_what_their_shares_are_of_and_are_folded_from_twenty_rows_on() -> None:
+    made, _ = shown(pools, pool())
+    (strata,) = tables_under(made, "Strata")
+    assert strata.caption.endswith("drawn. a: n = 4 available, n = 2 drawn.")
+    assert not {"n available", "n drawn"} & {cell.text for cell in strata.head}
+    assert not strata.folded
+    rows = pool()
+    rows["persona_candidates"] += [persona(100 + n, f"v{n}") for n in range(17)]
+    made, _ = shown(pools, rows)
+    assert [(len(table.rows), table.folded) for table in tables_under(made, "Strata")] == [(20, True)]
+
+
 def test_lengths_have_mean_median_bounds_and_n_for_the_source_and_for_the_drawn() -> None:
     columns = ("part", "personas", "mean_tokens", "median_tokens", "min_tokens", "max_tokens")
     found = [tuple(record[column] for column in columns) for record in answers("persona_lengths", pool())]
@@ -122,3 +134,11 @@ def test_what_is_not_known_of_diversity_is_a_dash_and_not_a_zero() -> None:
     made, _ = shown(characters, rows)
     table = tables_under(made, "Diversity")[0]
     assert [cell.text for cell in table.rows[0]] == ["scenes", "zh", "mean_jaccard", "–", "1", "0", "pairs of texts"]
+
+
+def test_a_language_without_any_text_has_no_row_of_diversity() -> None:
+    rows = good()
+    rows["diversity"].append(_row("diversity", table_name="scenes", language="zh", value=None, n=0, n_of=0))
+    made, _ = shown(characters, rows)
+    (table,) = tables_under(made, "Diversity")
+    assert [row[0].text for row in table.rows] == ["characters"]
