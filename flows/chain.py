@@ -7,6 +7,7 @@ import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 from flows.options import EVALUATION, ONLY_DEMO, ONLY_EYT, RebuildOptions, RunOptions, StageName
@@ -16,6 +17,7 @@ from tasks.foundation.settings import Settings, profile_from_anywhere
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import begun_with, commits_of, made_with
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.release import STAGE as RELEASED
 
 Options = TypeVar("Options", bound=RunOptions)
 
@@ -79,14 +81,28 @@ def downstream(name: str) -> tuple[str, ...]:
 
 def selected(options: RebuildOptions) -> tuple[str, ...]:
     """The stages that a run covers, in order: one, or one and those after it, or all; of these the ones that the
-    benchmark of its settings needs. ConfigError for both."""
+    benchmark of its settings needs, and that a released benchmark leaves. ConfigError for both, or for a stage that
+    would make a released benchmark again."""
     if options.only and options.from_stage:
         raise ConfigError("--only and --from cannot be given together: the first runs one stage, the second several")
+    named = options.only or options.from_stage
+    first = stage(named).name if named else names()[0]
+    released = is_released(Layout.default(), options.build_on(date.today()))
+    if released and named and first not in EVALUATION:
+        raise ConfigError(
+            f"build {options.build} holds a released benchmark, which is not made again: expected one of "
+            f"{', '.join(EVALUATION)}, found {first}"
+        )
     if options.only:
-        return (stage(options.only).name,)
-    first = stage(options.from_stage).name if options.from_stage else names()[0]
+        return (first,)
     wanted = needed(open_workspace(options).settings)
-    return tuple(each for each in names()[names().index(first) :] if each in wanted)
+    left = EVALUATION if released else names()
+    return tuple(each for each in names()[names().index(first) :] if each in wanted and each in left)
+
+
+def is_released(layout: Layout, build: str) -> bool:
+    """Whether a build is an imported benchmark: it is evaluated on, and not made again."""
+    return RELEASED in commits_of(layout, build)
 
 
 def needed(settings: Settings, also: Iterable[str] = ()) -> tuple[str, ...]:
@@ -110,6 +126,11 @@ def settled(options: Options, layout: Layout | None = None) -> Options:
         return options.model_copy(update={"profile": profile_from_anywhere(options.profile)})
     layout, build = layout or Layout.default(), options.build_on(date.today())
     made = made_with(commits_of(layout, build), EVALUATION) or begun_with(layout, build)
+    if made is not None and made.profile.endswith(".yaml") and not Path(made.profile).is_file():
+        raise ConfigError(
+            f"build {build} was made with the profile {made.profile}, which is not there any more: put it back, or "
+            "name another with --profile"
+        )
     if made is None:
         return options.model_copy(update={"profile": usual_profile()})
     names = {one.partition("=")[0].strip() for one in options.set}

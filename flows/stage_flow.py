@@ -19,10 +19,10 @@ from prefect.cache_policies import NO_CACHE
 
 from flows import chain
 from flows.lending import PrefectLender
-from flows.options import RunOptions
+from flows.options import EVALUATION, RunOptions
 from flows.posting import post_progress, post_result
 from flows.results import OBSERVERS, StageResult, result_of
-from tasks.foundation.errors import StoreError
+from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.run.shards import first_error
@@ -42,6 +42,8 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
     build = options.build_on(date.today())
     log_what_is_said()
     workspace = await _off_loop(lambda: chain.open_workspace(options))
+    if name not in EVALUATION and chain.is_released(workspace.layout, build):
+        raise ConfigError(f"build {build} holds a released benchmark, which is not made again; {name} would")
     try:
         members = chain.stage(name).members(workspace.settings)
         return [await _run_member(name, member, build, workspace, options.force) for member in members]

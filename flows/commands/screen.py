@@ -129,10 +129,10 @@ class Live(Screen):
     def __init__(self, console: Console) -> None:
         super().__init__(console, talks=True)
         self._bars = Bars(
-            TextColumn("{task.description:<16}"),
+            TextColumn("{task.description:<16}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[detail]}"),
+            TextColumn("{task.fields[detail]}", markup=False),
             TimeElapsedColumn(),
             TimeRemainingColumn(compact=True),
             console=console,
@@ -192,9 +192,10 @@ def screen(quiet: bool) -> Screen:
 
 
 def terminal() -> Console:
-    """Standard output; a file or pipe gets lines wide enough for every table."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDE)
+    """Standard output; a file or pipe gets lines wide enough for every table. Text is shown as it is: what settings,
+    files and endpoints say may hold square brackets."""
+    console = Console(highlight=False, markup=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, width=WIDE)
 
 
 def results_table(results: Sequence[StageResult]) -> Table:

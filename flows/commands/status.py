@@ -40,7 +40,6 @@ def status(
     from flows.standing import standings
     from tasks.foundation.store.commits import builds, commits_of, shown_build
     from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.release import STAGE as RELEASED
 
     layout = Layout.default()
     shown = shown_build(layout)
@@ -48,7 +47,7 @@ def status(
     name = options.build_on(date.today())
     workspace = chain.open_workspace(options)
     made = {commit.stage for commit in commits_of(layout, name).values()}
-    names = EVALUATION if RELEASED in made else chain.needed(workspace.settings, made)
+    names = EVALUATION if chain.is_released(layout, name) else chain.needed(workspace.settings, made)
     found = standings(workspace, name, names, guests=True)
     console = terminal()
     console.print(f"build {name}, compared with {described(options)}", soft_wrap=True, markup=False)
@@ -64,6 +63,7 @@ def stages_table(found: Sequence[Standing]) -> Table:
     """One line a stage."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("stage")
@@ -73,7 +73,7 @@ def stages_table(found: Sequence[Standing]) -> Table:
     table.add_column("age", justify="right")
     table.add_column("why", overflow="fold")
     for standing in found:
-        state = f"[{STYLES[standing.state]}]{standing.state}[/]"
+        state = Text(standing.state, STYLES[standing.state])
         table.add_row(standing.run, state, *_cells(standing.commit), standing.why)
     return table
 

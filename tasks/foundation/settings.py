@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,9 +139,9 @@ def profile_names() -> list[str]:
 def profile_file(profile: str) -> Path:
     """The profile's file: a name is one of configs/profiles, what ends in `.yaml` is a path; ConfigError for none."""
     if profile.endswith(".yaml"):
-        path = Path(profile).expanduser()
-        if not path.is_file():
-            raise ConfigError(f"profile {profile}: there is no such file; looked for {path.absolute()}")
+        path = Path(profile_from_anywhere(profile))
+        if not _is_file(path):
+            raise ConfigError(f"profile {profile}: there is no such file; looked for {path}")
         return path
     if profile not in profile_names():
         raise ConfigError(
@@ -154,7 +154,19 @@ def profile_file(profile: str) -> Path:
 
 def profile_from_anywhere(profile: str) -> str:
     """The profile as it is found from whatever folder is the current one: the path of a file becomes absolute."""
-    return str(Path(profile).expanduser().absolute()) if profile.endswith(".yaml") else profile
+    if not profile.endswith(".yaml"):
+        return profile
+    try:
+        return str(Path(profile).expanduser().absolute())
+    except RuntimeError:  # of a user whose home is not known
+        return str(Path(profile).absolute())
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
@@ -165,6 +177,8 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
         parts = name.strip().split(".")
         if not equals or not all(parts):
             raise ConfigError(f"expected section.key=value, found {override!r}")
+        if parts[:2] != [part.lower() for part in parts[:2]]:
+            raise ConfigError(f"settings are written in small letters, found {override!r}")
         level = nested
         for part in parts[:-1]:
             level = level.setdefault(part, {})
@@ -184,8 +198,18 @@ def _read_layer(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if not isinstance(layer, dict):
         raise ConfigError(f"{path}: expected sections with settings, found {type(layer).__name__}")
+    if odd := [name for name in _names_in(layer) if not isinstance(name, str)]:
+        raise ConfigError(f"{path}: expected names of settings, found {odd[0]!r}")
     layer.pop("description", None)
     return layer
+
+
+def _names_in(value: Any) -> Iterator[Any]:
+    """The names in a layer, at all levels."""
+    inner: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    yield from value if isinstance(value, dict) else ()
+    for each in inner:
+        yield from _names_in(each)
 
 
 def _refuse_unknown_environment(environment: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ persona, its length bucket from the longest of its 128k histories.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -45,13 +46,12 @@ _COUNT = re.compile(r"[0-9]{1,12}(?:\.0)?")
 
 @dataclass
 class _Gathered:
-    """What the rows of one persona say so far. `told` has the persona as its rows tell it, by their `short_persona`s;
-    `least` is the one that stands, with `raw`, the least of all rows: that does not depend on their order."""
+    """What the rows of one persona say so far. `told` has the persona in each way that its rows tell it; `least` is the
+    least row and its way, which stands whatever the order of rows."""
 
     content: str
     told: dict[str, Persona]
-    least: str
-    raw: str
+    least: tuple[str, str]
     topics: Counter[str] = field(default_factory=Counter)
     history_tokens: int | None = None
 
@@ -117,19 +117,19 @@ def _gather(row: SourceRow, gathered: dict[str, _Gathered], reading: Reading) ->
 
 def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading) -> None:
     content = digest(value.get("expanded_persona"))
-    short = digest(value.get("short_persona"))
+    told = json.dumps([value.get("short_persona"), value.get("expanded_persona")])  # keys in their order
+    telling = digest(told)
     known = gathered.get(text_of(value.get("persona_id")) or "")
     if known is None:
         persona = parse_persona(value)
-        known = gathered[persona.source_key] = _Gathered(content, {short: persona}, short, persona.raw)
+        known = gathered[persona.source_key] = _Gathered(content, {telling: persona}, (persona.raw, telling))
     elif known.content != content:
         raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
     else:
-        if short not in known.told:
-            known.told[short] = parse_persona(value)
+        if telling not in known.told:
+            known.told[telling] = parse_persona(value)
         reading.filtered["further_row"] += 1
-        if (raw := canonical_json(value)) < known.raw:
-            known.least, known.raw = short, raw
+        known.least = min(known.least, (canonical_json(value), telling))
     if topic := text_of(value.get(TOPIC)):
         known.topics[topic] += 1
     if _COUNT.fullmatch(tokens := str(value.get(HISTORY_TOKENS))):
@@ -140,8 +140,8 @@ def _finished(gathered: list[_Gathered]) -> list[Persona]:
     buckets = tercile_names([persona.history_tokens for persona in gathered])
     return [
         replace(
-            each.told[each.least],
-            raw=each.raw,
+            each.told[each.least[1]],
+            raw=each.least[0],
             topic_tags=_by_frequency(each.topics),
             interaction_length_bucket=bucket,
         )

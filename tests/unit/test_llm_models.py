@@ -56,6 +56,8 @@ def test_an_unknown_alias_lists_near_names() -> None:
         ({"max_in_flight": 0}, "max_in_flight"),
         ({"api_key_env": "sk-abcdefghijkl"}, "api_key_env"),
         ({"base_url": "localhost:8000"}, "base_url"),
+        ({"base_url": "http://localhost:99999/v1"}, "port"),
+        ({"prices": {"input_per_million": float("inf"), "output_per_million": 1}}, "finite"),
         ({"base_url": "http://user:pass@host/v1"}, "api_key_env"),
         ({"base_url": "http://host/v1?key=abc"}, "api_key_env"),
         ({"provider": "embedded"}, "api_key_env"),

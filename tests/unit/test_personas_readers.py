@@ -307,11 +307,14 @@ def test_rows_of_one_persona_are_told_alike_in_whatever_order_they_come(tmp_path
         personamem_row(expanded_persona={"name": "X"}, short_persona=short, total_tokens_in_chat_history_128k=tokens)
         for short, tokens in (("A pilot", 3), ("A cook", 1), ("A baker", 2), ("A cook", 2))
     ]
-    rows.append(personamem_row(expanded_persona={"name": "X"}, short_persona="{'a': open('x')}"))
+    rows[3]["expanded_persona"] = {"age": 40, "name": "X"}
+    rows[0]["expanded_persona"] = {"name": "X", "age": 40}
+    rows[1]["expanded_persona"] = rows[2]["expanded_persona"] = {"name": "X", "age": 40}
+    rows.append(personamem_row(expanded_persona={"name": "X", "age": 40}, short_persona="{'a': open('x')}"))
     found = [personamem(tmp_path, *some) for some in itertools.permutations(rows)]
     assert len({only(reading) for reading in found}) == 1
     assert {tuple(reading.filtered.items()) for reading in found} == {(("further_row", 3),)}
-    assert only(found[0]).description == "A baker. Name: X."
+    assert only(found[0]).description == "A baker. Name: X. Age: 40."
 
 
 def test_what_is_said_of_others_is_not_said_of_the_persona(tmp_path: Path) -> None:
@@ -359,6 +362,15 @@ def test_a_mapped_column_that_the_file_lacks_is_told(tmp_path: Path) -> None:
         mapped(tmp_path, {"text": "x"}, {"description": "bio"})
     with pytest.raises(SourceError, match=r"lacks the column 'yaers'; found .* \(did you mean 'years'\?\)"):
         mapped(tmp_path, {"text": "x", "years": 4}, {"description": "text", "age": "yaers"})
+
+
+def test_a_mapped_column_may_come_up_late_in_a_json_file(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"text": f"x{n}"} for n in range(150)]
+    path = write_jsonl(tmp_path / "rows.jsonl", [*rows, {"text": "y", "years": 4}])
+    reading = read(read_mapped, path, mapping={"description": "text", "age": "years"})
+    assert [persona.age for persona in reading.personas] == [*[None] * 150, 4]
+    with pytest.raises(SourceError, match=r"lacks the column 'txet'"):
+        read(read_mapped, path, mapping={"description": "text", "occupation": "txet"})
 
 
 def test_a_mapped_column_may_be_absent_from_a_row(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from rich.console import Console
 
 from flows import cli
 from flows.commands.plan_tables import amount, amounts, dollars_of, money
-from flows.commands.screen import failed_line, planned_line, results_table, unreported_line
+from flows.commands.screen import failed_line, planned_line, results_table, screen, unreported_line
 from flows.results import StageResult
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Total
+from tasks.foundation.run.progress import Progress
 
 Plan = Callable[..., tuple[int, str, str]]
 
@@ -135,6 +136,15 @@ def test_tokens_that_a_server_does_not_report_are_unknown_not_zero() -> None:
     assert (line_of(shown, "whole")[7], line_of(shown, "free")[7]) == ("1,234", "0")
     assert "of 3 replies the provider reported none" in unreported_line([none, some, whole, free])
     assert unreported_line([whole, free]) == ""
+
+
+def test_square_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = screen(quiet=False)
+    shown.say("voting.annotators=[a, b] and [/INST]")
+    shown.changed(Progress("s", phase="working", rows_total=2, waiting="m: server ([/INST] queue [bold]full)"))
+    out = capsys.readouterr().out
+    assert "voting.annotators=[a, b] and [/INST]" in out
+    assert "waiting: m: server ([/INST] queue [bold]full)" in out
 
 
 def test_the_end_of_a_run_says_where_the_reasons_of_failed_rows_are() -> None:

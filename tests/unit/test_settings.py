@@ -110,6 +110,24 @@ def test_numbers_in_a_filter_are_read_as_they_stand_in_the_source() -> None:
     assert found.where == {"age": ["30", "31.5"], "country": ["USA"]}
 
 
+@pytest.mark.parametrize("text", ["1: 2", "null: 2", "personas: {3: 4}", "run: {budget: {true: 1}}"])
+def test_a_profile_with_names_that_are_no_text_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="expected names of settings, found"):
+        load_settings(str(tmp_path / "mine.yaml"))
+
+
+@pytest.mark.parametrize("profile", ["~nobody-of-that-name/x.yaml", f"{'x' * 300}.yaml"])
+def test_a_path_that_cannot_be_is_no_profile(profile: str) -> None:
+    with pytest.raises(ConfigError, match="there is no such file"):
+        load_settings(profile)
+
+
+def test_names_of_settings_are_small_letters() -> None:
+    with pytest.raises(ConfigError, match=r"small letters, found 'PERSONAS\.pool_size=1'"):
+        load_settings("test", ["PERSONAS.pool_size=1"])
+
+
 def test_a_profile_may_be_a_file_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     with pytest.raises(ConfigError, match=r"there is no such file; looked for .*mine\.yaml"):

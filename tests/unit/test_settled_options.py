@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from flows.options import EvaluateOptions, RebuildOptions, RunOptions
+from flows.options import EVALUATION, EvaluateOptions, RebuildOptions, RunOptions
 from flows.standing import standings
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import Commit, begin_with, builds, write_commit
@@ -88,6 +89,31 @@ def test_a_build_whose_first_stage_failed_goes_on_with_what_it_was_begun_with(la
     assert chain.settled(RunOptions(build="b"), layout).profile == "test", "commits know better"
     layout.begun("begun").write_text("{", encoding="utf-8")
     assert chain.settled(RunOptions(build="begun"), layout).profile == "demo"
+
+
+def test_a_profile_that_is_gone_is_named_with_what_to_do(layout: Layout, tmp_path: Path) -> None:
+    begin_with(layout, "begun", str(tmp_path / "gone.yaml"), [])
+    with pytest.raises(ConfigError, match=r"the profile .*gone\.yaml, which is not there any more: put it back"):
+        chain.settled(RunOptions(build="begun"), layout)
+    assert chain.settled(RunOptions(build="begun", profile="test"), layout).profile == "test"
+
+
+def test_a_note_that_says_nothing_is_none(layout: Layout) -> None:
+    for note in ('{"profile": "test", "overrides": [1]}', '{"profile": "test", "overrides": "abc"}', "[]"):
+        layout.begun("b2").parent.mkdir(exist_ok=True)
+        layout.begun("b2").write_text(note, encoding="utf-8")
+        assert chain.settled(RunOptions(build="b2"), layout).profile == "demo"
+
+
+def test_a_released_benchmark_is_not_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COLLOQUY_ARTIFACTS", str(tmp_path))
+    write_commit(Layout(tmp_path), dataclasses.replace(MADE, stage="release", record={}))
+    everything = RebuildOptions(build="b", profile="test")
+    assert chain.selected(everything) == EVALUATION
+    assert chain.selected(everything.model_copy(update={"from_stage": "judging"})) == ("judging", "metrics")
+    for options in ({"only": "curation"}, {"from_stage": "scenes"}):
+        with pytest.raises(ConfigError, match="holds a released benchmark, which is not made again"):
+            chain.selected(everything.model_copy(update=options))
 
 
 def test_a_stage_without_its_inputs_waits_for_the_stage_that_makes_them(layout: Layout) -> None:

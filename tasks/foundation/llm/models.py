@@ -40,9 +40,9 @@ class Prices(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    input_per_million: float = Field(ge=0)
-    cached_input_per_million: float | None = Field(default=None, ge=0)
-    output_per_million: float = Field(ge=0)
+    input_per_million: float = Field(ge=0, allow_inf_nan=False)
+    cached_input_per_million: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    output_per_million: float = Field(ge=0, allow_inf_nan=False)
 
 
 class ModelEntry(BaseModel):
@@ -85,6 +85,10 @@ class ModelEntry(BaseModel):
         if value is None:
             return None
         parts = urlsplit(value)
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise ValueError(f"expected a port of 0 to 65535 ({error})") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("expected a URL like http://localhost:8000/v1")
         if parts.username or parts.password or parts.query:

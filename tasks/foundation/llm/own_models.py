@@ -100,4 +100,7 @@ def _content(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
-    return {"models": dict(content.get("models") or {})}
+    models = content.get("models") if isinstance(content, dict) else content
+    if not isinstance(models or {}, dict):
+        raise ConfigError(f"{path}: expected `models:` with an entry for each alias, found {str(content)[:60]!r}")
+    return {"models": dict(models or {})}

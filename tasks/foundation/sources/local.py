@@ -167,7 +167,7 @@ def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
 
 
 def _refuse_other_separators(header: Sequence[str], name: str) -> None:
-    found = [separator for separator in ";\t|" if separator in header[0]] if len(header) == 1 else []
+    found = [separator for separator in ";\t" if separator in header[0]] if len(header) == 1 else []
     if found:
         raise SourceError(
             f"source file {name}: expected columns separated by commas, found the one column {header[0][:60]!r}. Write "
@@ -232,6 +232,10 @@ def _decoded(raw: bytes, offset: int, name: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
+        if offset == 0 and raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise SourceError(
+                f"source file {name} is not UTF-8 but UTF-16. Convert it: iconv -f UTF-16 -t UTF-8."
+            ) from None
         raise SourceError(
             f"source file {name} is not UTF-8: expected UTF-8 text, found the byte 0x{raw[error.start]:02x} at byte "
             f"offset {offset + error.start}. Convert it: iconv -f LATIN1 -t UTF-8, or from whatever it is written in "

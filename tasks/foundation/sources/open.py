@@ -41,7 +41,7 @@ def open_source(
     name = source.hub or str(source.path)
     rows: Iterator[SourceRow] = itertools.islice(_numbered(_rows(source, hub_file, columns)), source.limit)
     if required or where:
-        rows = _with_columns(rows, [*required, *(where or ())], optional, name)
+        rows = _with_columns(rows, [*required, *(where or ())], optional, name, sparse=_may_be_sparse(source))
     return _filtered(rows, where, name) if where else _not_empty(rows, name)
 
 
@@ -71,23 +71,40 @@ def _not_empty(rows: Iterator[SourceRow], name: str) -> Iterator[SourceRow]:
 
 
 def _with_columns(
-    rows: Iterator[SourceRow], required: Sequence[str | tuple[str, ...]], optional: Sequence[str], name: str
+    rows: Iterator[SourceRow],
+    required: Sequence[str | tuple[str, ...]],
+    optional: Sequence[str],
+    name: str,
+    *,
+    sparse: bool,
 ) -> Iterator[SourceRow]:
     peeked = list(itertools.islice(rows, PEEKED_ROWS))
-    _require_columns(peeked, [*required, *optional], name)
+    _require_columns(peeked, required, name)
+    if not sparse or len(peeked) < PEEKED_ROWS or _did_you_mean(optional, _columns(peeked)):
+        _require_columns(peeked, optional, name)
     for row in itertools.chain(peeked, rows):
         yield row if row.problem else _checked(row, required)
 
 
 def _require_columns(peeked: Sequence[SourceRow], required: Sequence[str | tuple[str, ...]], name: str) -> None:
-    objects = [row.value for row in peeked if isinstance(row.value, dict)]
-    found = list(dict.fromkeys(column for value in objects for column in value))
+    found = _columns(peeked)
     missing = [column for column in required if not _any_of(column, found)]
-    if objects and missing:
+    if found and missing:
         raise SourceError(
             f"source {name} lacks {_listed(missing)}; found the columns {', '.join(map(str, found))}"
             f"{_did_you_mean(missing, found)}. Is it the right file, and the right reader for it?"
         )
+
+
+def _columns(rows: Sequence[SourceRow]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows if isinstance(row.value, dict) for column in row.value))
+
+
+def _may_be_sparse(source: Source) -> bool:
+    """Whether a column may come up for the first time late in the source: in JSON, not in tables."""
+    if source.file is None:
+        return False
+    return any(".json" in file.name or ".ndjson" in file.name for file in find_files(source.file, source.split))
 
 
 def _checked(row: SourceRow, required: Sequence[str | tuple[str, ...]]) -> SourceRow:

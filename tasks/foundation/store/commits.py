@@ -164,9 +164,11 @@ def begun_with(layout: Layout, build: str) -> MadeWith | None:
     """What a build was begun with; None for one that was not, or whose note cannot be read."""
     try:
         note = json.loads(layout.begun(build).read_text(encoding="utf-8"))
-        return MadeWith(str(note["profile"]), tuple(note["overrides"]))
+        profile, overrides = note["profile"], note["overrides"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    told = isinstance(overrides, list) and all(isinstance(each, str) for each in [profile, *overrides])
+    return MadeWith(profile, tuple(overrides)) if told else None
 
 
 def made_with(commits: Mapping[str, Commit], guests: Collection[str]) -> MadeWith | None:
