@@ -365,9 +365,9 @@ def test_a_mapped_column_that_the_file_lacks_is_told(tmp_path: Path) -> None:
 
 
 def test_a_mapped_column_may_come_up_late_in_a_json_file(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [{"text": f"x{n}"} for n in range(150)]
-    path = write_jsonl(tmp_path / "rows.jsonl", [*rows, {"text": "y", "years": 4}])
-    reading = read(read_mapped, path, mapping={"description": "text", "age": "years"})
+    rows: list[dict[str, Any]] = [{"id": n, "text": f"x{n}"} for n in range(150)]
+    path = write_jsonl(tmp_path / "rows.jsonl", [*rows, {"id": 150, "text": "y", "years": 4}])
+    reading = read(read_mapped, path, mapping={"source_key": "id", "description": "text", "age": "years"})
     assert [persona.age for persona in reading.personas] == [*[None] * 150, 4]
     with pytest.raises(SourceError, match=r"lacks the column 'txet'"):
         read(read_mapped, path, mapping={"description": "text", "occupation": "txet"})

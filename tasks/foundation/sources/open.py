@@ -80,8 +80,9 @@ def _with_columns(
 ) -> Iterator[SourceRow]:
     peeked = list(itertools.islice(rows, PEEKED_ROWS))
     _require_columns(peeked, required, name)
-    if not sparse or len(peeked) < PEEKED_ROWS or _did_you_mean(optional, _columns(peeked)):
-        _require_columns(peeked, optional, name)
+    missing = [column for column in optional if column not in _columns(peeked)]
+    if not sparse or len(peeked) < PEEKED_ROWS or _did_you_mean(missing, _columns(peeked)):
+        _require_columns(peeked, missing, name)
     for row in itertools.chain(peeked, rows):
         yield row if row.problem else _checked(row, required)
 
