@@ -87,22 +87,27 @@ def selected(options: RebuildOptions) -> tuple[str, ...]:
         raise ConfigError("--only and --from cannot be given together: the first runs one stage, the second several")
     named = options.only or options.from_stage
     first = stage(named).name if named else names()[0]
-    released = is_released(Layout.default(), options.build_on(date.today()))
-    if released and named and first not in EVALUATION:
+    build = options.build_on(date.today())
+    if named and first not in EVALUATION and is_released(Layout.default(), build):
         raise ConfigError(
-            f"build {options.build} holds a released benchmark, which is not made again: expected one of "
+            f"build {build} holds a released benchmark, which is not made again: expected one of "
             f"{', '.join(EVALUATION)}, found {first}"
         )
     if options.only:
         return (first,)
-    wanted = needed(open_workspace(options).settings)
-    left = EVALUATION if released else names()
-    return tuple(each for each in names()[names().index(first) :] if each in wanted and each in left)
+    wanted = of_build(open_workspace(options), build)
+    return tuple(each for each in names()[names().index(first) :] if each in wanted)
 
 
 def is_released(layout: Layout, build: str) -> bool:
     """Whether a build is an imported benchmark: it is evaluated on, and not made again."""
     return RELEASED in commits_of(layout, build)
+
+
+def of_build(workspace: Workspace, build: str, also: Iterable[str] = ()) -> tuple[str, ...]:
+    """The stages that a build has or may get, in order: what its settings need; of a release only the evaluation."""
+    found = needed(workspace.settings, also)
+    return tuple(name for name in found if name in EVALUATION) if is_released(workspace.layout, build) else found
 
 
 def needed(settings: Settings, also: Iterable[str] = ()) -> tuple[str, ...]:

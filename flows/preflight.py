@@ -25,7 +25,7 @@ def look_ahead(options: RunOptions, stages: Sequence[str], build: str) -> tuple[
     """
     workspace = chain.open_workspace(options)
     check_all(workspace, build, stages)
-    every = standings(workspace, build, chain.needed(workspace.settings, stages))
+    every = standings(workspace, build, chain.of_build(workspace, build, stages))
     first, *_ = mine = [standing for standing in every if standing.stage in stages]
     todo = [standing for standing in mine if options.forces(standing.stage) or not standing.would_do_nothing]
     check_models(workspace, todo)

@@ -36,7 +36,7 @@ def status(
     from flows import chain
     from flows.commands.run import described
     from flows.commands.screen import terminal
-    from flows.options import EVALUATION, RunOptions
+    from flows.options import RunOptions
     from flows.standing import standings
     from tasks.foundation.store.commits import builds, commits_of, shown_build
     from tasks.foundation.store.layout import Layout
@@ -47,8 +47,7 @@ def status(
     name = options.build_on(date.today())
     workspace = chain.open_workspace(options)
     made = {commit.stage for commit in commits_of(layout, name).values()}
-    names = EVALUATION if chain.is_released(layout, name) else chain.needed(workspace.settings, made)
-    found = standings(workspace, name, names, guests=True)
+    found = standings(workspace, name, chain.of_build(workspace, name, made), guests=True)
     console = terminal()
     console.print(f"build {name}, compared with {described(options)}", soft_wrap=True, markup=False)
     console.print(stages_table(found))

@@ -1,4 +1,4 @@
--- one row per item made by this build from a dialogue that is not there
+-- one row per item made by this build from a dialogue that is not there; a release has none
 with
 
 awareness_items as (
@@ -13,6 +13,13 @@ dialogues as (
 
 ),
 
+releases as (
+
+    select * from stage_runs
+    where stage = 'release'
+
+),
+
 orphans as (
 
     select
@@ -23,7 +30,10 @@ orphans as (
         on
             awareness_items.dialogue_id = dialogues.dialogue_id
             and awareness_items.language = dialogues.language
-    where awareness_items.source = 'build' and dialogues.dialogue_id is null
+    where
+        awareness_items.source = 'build'
+        and dialogues.dialogue_id is null
+        and not exists (select 1 from releases)
 
 )
 

@@ -1,4 +1,4 @@
--- one row per episode made by this build from a dialogue that is not there
+-- one row per episode made by this build from a dialogue that is not there; a release has none
 with
 
 interaction_episodes as (
@@ -13,6 +13,13 @@ dialogues as (
 
 ),
 
+releases as (
+
+    select * from stage_runs
+    where stage = 'release'
+
+),
+
 orphans as (
 
     select
@@ -23,7 +30,10 @@ orphans as (
         on
             interaction_episodes.dialogue_id = dialogues.dialogue_id
             and interaction_episodes.language = dialogues.language
-    where interaction_episodes.source = 'build' and dialogues.dialogue_id is null
+    where
+        interaction_episodes.source = 'build'
+        and dialogues.dialogue_id is null
+        and not exists (select 1 from releases)
 
 )
 

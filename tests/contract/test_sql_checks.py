@@ -176,6 +176,14 @@ def test_a_label_without_a_verdict_is_found_too() -> None:
     assert found_by("verdicts__one_per_label", rows) == 1
 
 
+def test_items_of_a_release_need_no_dialogues() -> None:
+    rows = good() | {"dialogues": []}
+    assert found_by("awareness_items__dialogue_exists", rows)
+    rows["stage_runs"] = [{**rows["stage_runs"][0], "stage": "release"}]
+    assert not found_by("awareness_items__dialogue_exists", rows)
+    assert not found_by("interaction_episodes__dialogue_exists", rows)
+
+
 def test_two_pool_members_that_say_the_same_are_found_without_a_record_too() -> None:
     rows = good()
     rows["persona_candidates"][1]["description"] = "y"
