@@ -15,7 +15,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
 from tasks.foundation.settings import Settings, profile_from_anywhere
 from tasks.foundation.stage import Stage
-from tasks.foundation.store.commits import begun_with, commits_of, made_with
+from tasks.foundation.store.commits import begun_with, commits_of, made_with, read_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import STAGE as RELEASED
 
@@ -101,7 +101,7 @@ def selected(options: RebuildOptions) -> tuple[str, ...]:
 
 def is_released(layout: Layout, build: str) -> bool:
     """Whether a build is an imported benchmark: it is evaluated on, and not made again."""
-    return RELEASED in commits_of(layout, build)
+    return read_commit(layout, build, RELEASED) is not None
 
 
 def of_build(workspace: Workspace, build: str, also: Iterable[str] = ()) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from tasks.foundation.checkout import ROOT
 
+OUR_LOGGERS = ("flows", "tasks")
+"""The loggers above all of ours."""
+
 DEFAULTS = {
     "PREFECT_HOME": str(ROOT / ".prefect"),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -23,7 +26,7 @@ DEFAULTS = {
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "90",
     "PREFECT_WORKER_QUERY_SECONDS": "2",
     # What the stages say while they work stands in the log of their run.
-    "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": ",".join(OUR_LOGGERS),
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     # A run whose machine died is noticed after five of these (see flows/serving.py).
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",

@@ -18,6 +18,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from flows import chain
+from flows.environment import OUR_LOGGERS
 from flows.lending import PrefectLender
 from flows.options import EVALUATION, RunOptions
 from flows.posting import post_progress, post_result
@@ -53,7 +54,7 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
 
 def log_what_is_said() -> None:
     """Prefect's settings name our loggers, so that their lines go to the log of a run; the level is ours to set."""
-    for name in ("flows", "tasks"):
+    for name in OUR_LOGGERS:
         logging.getLogger(name).setLevel(logging.INFO)
 
 

@@ -54,7 +54,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="IN,OUT",
-            help="US dollars per million prompt and completion tokens; 0,0 for a server of this machine.",
+            help="US dollars per million prompt and completion tokens; 0,0 for a server of one's own.",
         ),
     ] = None,
     only: Annotated[Literal["demo", "eyt"] | None, typer.Option(help="Only this benchmark.")] = None,
@@ -144,11 +144,11 @@ class Endpoint:
         return {name: value for name, value in told.items() if value is not None}
 
     def _prices(self) -> dict[str, float] | None:
+        """Those that were given; None: not known, which is not 0, since what listens here may pass calls on."""
         from tasks.foundation.errors import ConfigError
-        from tasks.foundation.llm.reach import is_local
 
         if self.prices is None:
-            return {"input_per_million": 0.0, "output_per_million": 0.0} if is_local(self.base_url) else None
+            return None
         try:
             prompt, completion = map(float, self.prices.split(","))
         except ValueError:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from flows.environment import OUR_LOGGERS
 from flows.results import StageResult, tokens_told
 from flows.standing import Standing
 from tasks.foundation.run.progress import Progress
@@ -46,7 +47,7 @@ class Screen:
     def heeding_warnings(self) -> Iterator[None]:
         """Within it, what the stages warn of is shown, too."""
         handler = _Warnings(self)
-        loggers = [logging.getLogger(name) for name in ("flows", "tasks")]
+        loggers = [logging.getLogger(name) for name in OUR_LOGGERS]
         for one in loggers:
             one.addHandler(handler)
         try:

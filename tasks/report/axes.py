@@ -20,6 +20,7 @@ SCALES: dict[str, tuple[float, float]] = {
 """By unit, from where to where its values go; distances over 1 widen it."""
 
 LEAST_PART = 0.25
+"""Of a unit's scale, the share that an axis shows at least."""
 
 
 def shown(unit: str, values: Collection[float], ends: Collection[float]) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.foundation.llm.request import LOCAL_PROVIDERS
 from tasks.foundation.store.commits import Commit, behind
 from tasks.report.halves import Half, made_for
 from tasks.report.questions import Record
@@ -29,9 +30,6 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 MEMBERS = {"targets", "judges"}
 """Roles that a stage fans out over: each member has a commit of its own."""
-
-LOCAL_PROVIDERS = frozenset({"embedded", "scripted"})
-"""Models that prove the pipeline and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,13 +322,14 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_first_stage(colloquy
 @pytest.mark.parametrize(
     ("base_url", "given", "prices"),
     [
-        ("http://localhost:8000/v1", None, (0.0, 0.0)),
+        ("http://localhost:8000/v1", None, None),
+        ("http://localhost:8000/v1", "0,0", (0.0, 0.0)),
         ("http://localhost:8000/v1", "1,2", (1.0, 2.0)),
         ("https://models.example/v1", "0.15, 0.6", (0.15, 0.6)),
         ("https://models.example/v1", None, None),
     ],
 )
-def test_a_model_of_this_machine_costs_nothing_unless_it_is_said_to(
+def test_a_price_is_unknown_unless_it_is_given(
     base_url: str, given: str | None, prices: tuple[float, float] | None
 ) -> None:
     entry = Endpoint(base_url, None, "mine", None, None, given).entry("mine")

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.request import LOCAL_PROVIDERS, ModelSpec
 
 MODELS_FILE = Path(__file__).parents[3] / "configs" / "models.yaml"
 
@@ -97,11 +97,11 @@ class ModelEntry(BaseModel):
 
     @model_validator(mode="after")
     def only_what_applies(self) -> ModelEntry:
-        if self.provider in ("embedded", "scripted") and (self.base_url or self.api_key_env):
+        if self.provider in LOCAL_PROVIDERS and (self.base_url or self.api_key_env):
             raise ValueError(f"a model of provider {self.provider!r} takes no base_url and no api_key_env")
         if self.provider == "google" and not self.api_key_env:
             raise ValueError("a model of provider 'google' needs api_key_env")
-        if self.provider in ("embedded", "scripted") and self.batch:
+        if self.provider in LOCAL_PROVIDERS and self.batch:
             raise ValueError(f"provider {self.provider!r} has no batch API")
         return self
 

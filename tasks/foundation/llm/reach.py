@@ -11,17 +11,12 @@ KNOCK_SECONDS = 1.0
 PORTS = {"http": 80, "https": 443}
 
 
-def is_local(base_url: str | None) -> bool:
-    """Whether an endpoint is on this machine."""
-    return urlsplit(base_url or "").hostname in ("localhost", "127.0.0.1", "::1")
-
-
 def silent(spec: ModelSpec) -> str | None:
     """That nothing listens where the model should be served, or None. Only this machine is knocked at; other
     endpoints show when they are asked."""
-    if not is_local(spec.base_url):
-        return None
     url = urlsplit(spec.base_url or "")
+    if url.hostname not in ("localhost", "127.0.0.1", "::1"):
+        return None
     try:
         socket.create_connection((url.hostname, url.port or PORTS[url.scheme]), timeout=KNOCK_SECONDS).close()
     except OSError as error:

@@ -23,6 +23,10 @@ KEY_VERSION = 2
 """Raised when the meaning of a cached reply changes; old entries then stop matching."""
 
 
+LOCAL_PROVIDERS = frozenset({"embedded", "scripted"})
+"""Models in this process: they prove the pipeline and nothing else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     role: Literal["system", "user", "assistant"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tasks.foundation.llm.pricing import pricing_of
-from tasks.foundation.llm.request import ModelSpec, Usage
+from tasks.foundation.llm.request import LOCAL_PROVIDERS, ModelSpec, Usage
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.span import Span
 from tasks.foundation.store.commits import builds
@@ -90,7 +90,7 @@ def earlier_requests(layout: Layout) -> Earlier:
 
 
 def _kind(provider: str) -> str:
-    return provider if provider in ("embedded", "scripted") else "api"
+    return provider if provider in LOCAL_PROVIDERS else "api"
 
 
 def likely(stage: str, planned: PlannedCalls, earlier: Earlier, spec: ModelSpec, *, batched: bool) -> Likely | None:

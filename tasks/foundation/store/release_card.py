@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tasks.foundation.llm.request import LOCAL_PROVIDERS
+
 WHAT = {
     "awareness_items": "element awareness items with their gold labels",
     "interaction_episodes": "scenes and goals for two agents to play",
@@ -24,8 +26,6 @@ PAPERS = {
     ),
 }
 """By benchmark: the tables that are of it, and the paper that describes it."""
-
-LOCAL_PROVIDERS = ("embedded", "scripted")
 
 
 def card(manifest: Mapping[str, Any]) -> str:
@@ -62,7 +62,7 @@ def card(manifest: Mapping[str, Any]) -> str:
 
 
 def _warning(manifest: Mapping[str, Any]) -> list[str]:
-    """Of a release that no real model has made: that it is none to score anybody on."""
+    """Of a release that models in this process have had a part in: that it is none to score anybody on."""
     local = sorted(
         {
             alias
