@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -22,16 +22,16 @@ from flows.commands.shell import Shell
 from flows.commands.sql import ends_input, pieces
 from flows.commands.status import age_of
 from tasks.foundation import errors
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.llm.cache import Entry, ReplyCache
 from tasks.foundation.llm.own_models import add_model
 from tasks.foundation.llm.request import RawReply, Usage
-from tasks.foundation.store.commits import Commit, write_commit
+from tasks.foundation.store.commits import write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import TABLES
+from tests.unit.bare_commits import bare_commit
 
 
 class Ended(NamedTuple):
@@ -209,18 +209,8 @@ def test_where_one_build_is_there_nothing_is_said_of_others(colloquy: Run) -> No
 
 def commit_scenes(build: str) -> None:
     """A commit without rows, and the views of it."""
-    nothing: dict[str, Any] = {}
     layout = Layout.default()
-    write_commit(
-        layout,
-        Commit(
-            *(build, "scenes", None, "f" * 16, 0, False, nothing, nothing, Accounting(), nothing, nothing),
-            started_at="2026-12-01T10:00:00+00:00",
-            ended_at="2026-12-01T11:00:00+00:00",
-            ends_chain=False,
-            usage={},
-        ),
-    )
+    write_commit(layout, bare_commit(build, "scenes"))
     rebuild_views(layout)
 
 

@@ -13,30 +13,17 @@ import pytest
 from flows import chain
 from flows.options import EVALUATION, EvaluateOptions, RebuildOptions, RunOptions
 from flows.standing import standings
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
 from tasks.foundation.settings import load_settings
-from tasks.foundation.store.commits import Commit, begin_with, builds, write_commit
+from tasks.foundation.store.commits import begin_with, builds, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import at_work, lock
+from tests.unit.bare_commits import bare_commit
 
-MADE = Commit(
-    build="b",
-    stage="scenes",
-    member=None,
-    fingerprint="f",
-    revision=0,
-    partial=False,
-    tables={},
-    drafts={},
-    accounting=Accounting(),
-    components={},
-    parents={},
-    started_at="2026-11-01T10:00:00+00:00",
-    ended_at="2026-11-01T10:00:00+00:00",
-    ends_chain=False,
-    usage={},
+MADE = bare_commit(
+    "b",
+    "scenes",
     record={"profile": "test", "overrides": ["scenes.sample.en=4", "voting.arbiter=scripted-b"], "guest": False},
 )
 

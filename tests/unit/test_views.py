@@ -8,24 +8,14 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.store import views
-from tasks.foundation.store.commits import Commit, write_commit
+from tasks.foundation.store.commits import write_commit
 from tasks.foundation.store.layout import Layout
+from tests.unit.bare_commits import bare_commit
 
 
 def commit(layout: Layout, member: str) -> None:
-    nothing: dict[str, Any] = {}
-    write_commit(
-        layout,
-        Commit(
-            *("b1", "judging", member, "f" * 16, 0, False, nothing, nothing, Accounting(), nothing, nothing),
-            started_at="2026-12-01T10:00:00+00:00",
-            ended_at="2026-12-01T11:00:00+00:00",
-            ends_chain=False,
-            usage={},
-        ),
-    )
+    write_commit(layout, bare_commit("b1", "judging", member=member))
 
 
 def test_a_slow_writer_of_the_views_does_not_undo_a_quick_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
