@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import FAILURE_KINDS, ModelError, ModelUnavailable
-from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, redact, retry_after_of, told
+from tasks.foundation.llm.failures import (
+    Border,
+    Gone,
+    ProviderFailure,
+    brief,
+    failure_of,
+    redact,
+    retry_after_of,
+    told,
+    unexpected,
+)
 from tasks.foundation.llm.providers.google_genai import GoogleProvider, finish_of
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider
 from tasks.foundation.llm.redaction import SHOWN_CHARACTERS
@@ -305,13 +315,23 @@ def test_nothing_leads_from_our_exception_back_to_the_vendors() -> None:
         assert KEYS["openai"] not in "".join(shown)
 
 
-def test_an_exception_that_is_nobodys_failure_keeps_its_traceback() -> None:
-    def untranslated() -> None:
-        with Border(lambda error: None):
-            raise KeyError("a bug")
+@pytest.mark.parametrize("ours", [ModelUnavailable("no key"), ProviderFailure("timeout", "late"), Gone("job")])
+def test_our_own_exceptions_cross_the_border_as_they_are_and_leave_behind_what_led_to_them(ours: Exception) -> None:
+    with pytest.raises(type(ours)) as caught, Border(unexpected):
+        try:
+            raise KeyError("authorization")
+        except KeyError:
+            raise ours  # noqa: B904 - the chain is what is to be let go
+    assert caught.value is ours and ours.__context__ is None
 
-    with pytest.raises(KeyError, match="a bug"):
-        untranslated()
+
+def test_an_interruption_crosses_the_border_without_what_led_to_it() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught, Border(unexpected):
+        try:
+            raise KeyError("authorization")
+        except KeyError:
+            raise KeyboardInterrupt  # noqa: B904
+    assert caught.value.__context__ is None
 
 
 def test_a_key_sent_as_a_password_in_base64_is_taken_out_of_its_header() -> None:

@@ -97,6 +97,31 @@ def test_a_missing_key_is_reported_by_the_name_of_its_variable() -> None:
         api_key(one(), {})
 
 
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("\u201csk-QQQQQQQQ\u201d", "LEFT DOUBLE QUOTATION MARK"),
+        ('"sk-QQQQQQQQ"', "quotes"),
+        ("'sk-QQQQQQQQ'", "quotes"),
+        ("sk-QQQQ\nQQQQ", "U\\+000A"),
+        ("sk-QQQQQQQQ\r\n", "U\\+000D"),
+        (" sk-QQQQQQQQ", "SPACE"),
+        ("sk-QQQQQQQQ\t", "U\\+0009"),
+        ("sk-QQQQ\x00QQQQ", "U\\+0000"),
+        ("sk-QQQQ\x7f", "U\\+007F"),
+        ("sk-QQQQ\u00e9QQQQ", "E WITH ACUTE"),
+        ("sk-QQQQ\u200bQQQQ", "ZERO WIDTH SPACE"),
+        ("\uff53\uff4b-QQQQQQQQ", "FULLWIDTH"),
+        (" \n ", "not set"),
+    ],
+)
+def test_a_key_that_cannot_be_a_header_is_refused_by_its_variable_and_not_shown(key: str, named: str) -> None:
+    with pytest.raises(ModelUnavailable, match=named) as caught:
+        api_key(one(), {"SOME_KEY": key})
+    assert "SOME_KEY" in str(caught.value) and "QQQ" not in str(caught.value)
+    assert check_ready(one(), {"SOME_KEY": key}) == str(caught.value), "so it is refused before anything starts"
+
+
 def test_an_endpoint_without_a_key_is_ready() -> None:
     spec = one(api_key_env=None, base_url="http://localhost:8000/v1/")
     assert check_ready(spec, {}) is None

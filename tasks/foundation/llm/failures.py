@@ -19,15 +19,26 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
 
-from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
+from tasks.foundation.errors import ColloquyError, FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.llm.quota import Quota
 from tasks.foundation.llm.redaction import brief, redact
 
-__all__ = ["Border", "ProviderFailure", "brief", "failure_of", "redact", "retry_after_of", "told"]
+__all__ = [
+    "Border",
+    "Gone",
+    "ProviderFailure",
+    "brief",
+    "failure_of",
+    "redact",
+    "retry_after_of",
+    "told",
+    "unexpected",
+]
 
 SENTENCE_CHARACTERS = 400
 """So much of each sentence of an error is looked at; the reason stands at its beginning."""
@@ -51,28 +62,44 @@ class ProviderFailure(ModelError):
         self.quota = quota
 
 
+class Gone(Exception):
+    """The provider does not know the batch job or the file (any more)."""
+
+
 class Border(AbstractContextManager[None]):
-    """Within it exceptions become what `translate` makes of them (None: they stay).
+    """Within it every exception but ours becomes what `translate` makes of it.
 
     The vendor's own exception is let go, from the chain and from every frame of the traceback: it holds the
     request, and that holds the key.
     """
 
-    def __init__(self, translate: Callable[[Exception], Exception | None]) -> None:
+    def __init__(self, translate: Callable[[Exception], Exception]) -> None:
         self._translate = translate
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        failure = self._translate(error) if isinstance(error, Exception) else None
-        del kind, error, trace
-        if failure is None:
+        if not isinstance(error, Exception):
+            _let_go(error)
             return
+        failure = error if isinstance(error, ColloquyError | Gone) else self._translate(error)
+        del kind, error, trace
         try:
             raise failure from None
         except Exception:
-            failure.__context__ = None
+            _let_go(failure)
             raise
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Takes off an exception what led to it."""
+    if error is not None:
+        error.__cause__ = error.__context__ = None
+
+
+def unexpected(error: BaseException, secrets: Iterable[str | None] = ()) -> ProviderFailure:
+    """The failure for an exception that nobody foresaw, of a client library or of our own code around it."""
+    return ProviderFailure("server", f"{type(error).__name__}: {brief(error, secrets)}")
 
 
 _CONTEXT = re.compile(
@@ -199,7 +226,8 @@ def _parsed(raw: str) -> Any:
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the provider asks to wait: `retry-after-ms`, `retry-after` in seconds or as a date."""
+    """Seconds that the provider asks to wait: `retry-after-ms`, `retry-after` in seconds or as a date, which is by
+    the clock of the server whose own `date` stands beside it."""
     lowered = {name.lower(): value for name, value in headers.items()}
     for name, divisor in (("retry-after-ms", 1000.0), ("x-ms-retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
@@ -207,11 +235,20 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
         return seconds if math.isfinite(seconds) and seconds >= 0 else None
-    try:
-        moment = parsedate_to_datetime(lowered["retry-after"])
-    except (KeyError, ValueError):
+    until = _moment(lowered.get("retry-after"))
+    if until is None:
         return None
-    return max(0.0, moment.timestamp() - time.time())
+    now = _moment(lowered.get("date"))
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _moment(date: str | None) -> float | None:
+    """Seconds since 1970 of an HTTP date; None: there is none, or it is no date."""
+    try:
+        moment = parsedate_to_datetime(date or "")
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _wait_told(detail: str) -> float | None:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -33,6 +35,10 @@ MODELS_FILE = Path(__file__).parents[3] / "configs" / "models.yaml"
 
 KEYLESS = "no-key"
 """Sent where the endpoint wants none; the SDKs insist on a value."""
+
+
+_NO_PART_OF_A_KEY = re.compile(r"[^!-~]")
+"""A key goes into an HTTP header, which takes no line break and nothing beyond ASCII; a blank was pasted with it."""
 
 
 class Prices(BaseModel):
@@ -169,13 +175,12 @@ def unknown_alias(alias: str, models: Mapping[str, ModelSpec]) -> str:
 
 
 def api_key(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str:
-    """The key of this model, or `KEYLESS` where none is configured; ModelUnavailable when it is not set."""
+    """The key of this model, or `KEYLESS` where none is configured; ModelUnavailable when it is not set or no key."""
     if spec.api_key_env is None:
         return KEYLESS
-    key = environment.get(spec.api_key_env, "").strip()
-    if not key:
-        raise ModelUnavailable(_no_key(spec))
-    return key
+    if trouble := _key_trouble(spec, environment):
+        raise ModelUnavailable(trouble)
+    return environment[spec.api_key_env]
 
 
 def retirement(spec: ModelSpec, today: date | None = None) -> str | None:
@@ -193,8 +198,8 @@ def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ, to
     """Why the model cannot be called (shut down, no key, no weights), or None. Uses no network and prints no key."""
     if gone := retirement(spec, today):
         return gone
-    if spec.api_key_env is not None and not environment.get(spec.api_key_env, "").strip():
-        return _no_key(spec)
+    if trouble := _key_trouble(spec, environment):
+        return trouble
     if spec.provider == "embedded":
         return weights.missing(spec.name, spec.alias)
     if spec.provider == "scripted":
@@ -207,9 +212,22 @@ def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ, to
     return None
 
 
-def _no_key(spec: ModelSpec) -> str:
+def _key_trouble(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
+    """Why the model's key cannot be sent, in words without the key; None: it can, or none is wanted."""
+    if spec.api_key_env is None:
+        return None
+    key = environment.get(spec.api_key_env, "")
+    if not key.strip():
+        found = "which is not set"
+    elif key[0] in "'\"" or key[-1] in "'\"":
+        found = "which stands in quotes there"
+    elif odd := _NO_PART_OF_A_KEY.search(key):
+        name = unicodedata.name(odd[0], f"U+{ord(odd[0]):04X}")
+        found = f"whose character {odd.start() + 1} is {name}: expected ASCII without blanks or line breaks"
+    else:
+        return None
     return (
-        f"Model {spec.alias!r} needs a key in the environment variable {spec.api_key_env}, which is not set."
+        f"Model {spec.alias!r} needs a key in the environment variable {spec.api_key_env}, {found}."
         f" Set it (export {spec.api_key_env}=…) or choose another model."
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.llm.budget import Budget, Spent, spent_of
+from tasks.foundation.llm.failures import Border, unexpected
 from tasks.foundation.llm.limits import Gate, Gates, Permit, Result
 from tasks.foundation.llm.pricing import Pricing, pricing_of
 from tasks.foundation.llm.providers import provider_for
@@ -191,7 +192,8 @@ class Sender:
         self._counters.calls_made += 1
         dispatch.sent = True
         try:
-            reply = await provider.call(call)
+            with Border(unexpected):
+                reply = await provider.call(call)
         except BaseException:
             dispatch.sent = False
             raise

@@ -19,10 +19,6 @@ TRANSFER_SECONDS = 3600.0
 """Time limits: of a small question about a job, and of sending or fetching its file."""
 
 
-class Gone(Exception):
-    """The provider does not know the job or the file (any more)."""
-
-
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """How a job stands at its provider.
@@ -102,6 +98,13 @@ def api_for(spec: ModelSpec) -> BatchApi:
             return GeminiBatches(spec)
         case _:
             raise ConfigError(_without_batches(spec.provider, [spec.alias]))
+
+
+def named(name: object, what: str) -> str:
+    """`name` as a provider gave it to a job or file; ProviderFailure where it gave none."""
+    if not isinstance(name, str) or not name:
+        raise ProviderFailure("server", f"the provider named no {what}")
+    return name
 
 
 def check_batch(stage: str, aliases: Sequence[str], models: Mapping[str, ModelSpec]) -> None:

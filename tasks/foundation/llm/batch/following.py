@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable
 
 from tasks.foundation.errors import BuildBusy, ModelError, ModelUnavailable
-from tasks.foundation.llm.batch.api import Gone, JobStatus, Refusal
+from tasks.foundation.llm.batch.api import JobStatus, Refusal
 from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.jobs import Job
 from tasks.foundation.llm.batch.landing import land
 from tasks.foundation.llm.batch.submitting import seek
+from tasks.foundation.llm.failures import Gone
 
 log = logging.getLogger(__name__)
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from google.genai import errors, types
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.batch.api import ASK_SECONDS, TRANSFER_SECONDS, Gone, JobStatus, Refusal, Result
-from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.batch.api import ASK_SECONDS, TRANSFER_SECONDS, JobStatus, Refusal, Result, named
+from tasks.foundation.llm.failures import Gone, ProviderFailure
 from tasks.foundation.llm.providers.google_genai import GoogleProvider, config_of, contents_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall
 
@@ -70,32 +69,32 @@ class GeminiBatches:
         return json.dumps({"key": key, "request": body_of(call)}, separators=(",", ":")).encode() + b"\n"
 
     async def upload(self, path: Path, tag: str) -> str:
-        with self._failures(TRANSFER_SECONDS):
+        with self._provider.failures(TRANSFER_SECONDS):
             async with asyncio.timeout(TRANSFER_SECONDS):
                 file = await self._client.files.upload(
                     file=str(path), config=types.UploadFileConfig(display_name=tag, mime_type="application/jsonl")
                 )
-        return _named(file.name, "file")
+            return named(file.name, "file")
 
     async def create(self, file: str, tag: str, model: str) -> str:
-        with self._failures(ASK_SECONDS):
+        with self._provider.failures(ASK_SECONDS):
             async with asyncio.timeout(ASK_SECONDS):
                 job = await self._client.batches.create(
                     model=model, src=file, config=types.CreateBatchJobConfig(display_name=tag)
                 )
-        return _named(job.name, "job")
+            return named(job.name, "job")
 
     async def find(self, tag: str) -> str | None:
-        with self._failures(TRANSFER_SECONDS):
+        with self._provider.failures(TRANSFER_SECONDS):
             async with asyncio.timeout(TRANSFER_SECONDS):
                 jobs = await self._client.batches.list(config=types.ListBatchJobsConfig(page_size=PAGE))
                 async for job in jobs:
                     if job.display_name == tag:
-                        return job.name
+                        return named(job.name, "job")
         return None
 
     async def status(self, job_id: str) -> JobStatus:
-        with self._failures(ASK_SECONDS):
+        with self._provider.failures(ASK_SECONDS):
             async with asyncio.timeout(ASK_SECONDS):
                 try:
                     job = await self._client.batches.get(name=job_id)
@@ -103,19 +102,10 @@ class GeminiBatches:
                     if error.code == 404:
                         raise Gone from None
                     raise
-        state: Any = _STATES.get(job.state.name if job.state else "", "running")
-        if state == "running":
-            return JobStatus("running")
-        ended = job.end_time or job.update_time
-        return JobStatus(
-            state,
-            files=(job.dest.file_name,) if job.dest and job.dest.file_name else (),
-            seconds=(ended - job.create_time).total_seconds() if ended and job.create_time else None,
-            failure=await self._refusal(job_id) if state == "failed" else None,
-        )
+                return await self._status(job_id, job)
 
     async def download(self, file: str, path: Path) -> None:
-        with self._failures(TRANSFER_SECONDS):
+        with self._provider.failures(TRANSFER_SECONDS):
             async with asyncio.timeout(TRANSFER_SECONDS):
                 try:
                     await self._client.files.download(file=file, destination=str(path))
@@ -135,20 +125,23 @@ class GeminiBatches:
             return Result(key, refusal)
 
     async def cancel(self, job_id: str) -> None:
-        with self._failures(ASK_SECONDS):
+        with self._provider.failures(ASK_SECONDS):
             await self._client.batches.cancel(name=job_id)
 
     async def close(self) -> None:
         await self._provider.close()
 
-    @contextmanager
-    def _failures(self, seconds: float) -> Iterator[None]:
-        """As the provider's; the SDK also lets a KeyError out where an answer lacks a part."""
-        with self._provider.failures(seconds):
-            try:
-                yield
-            except KeyError as error:
-                raise ProviderFailure("server", f"the answer lacks a part: {error}") from None
+    async def _status(self, job_id: str, job: types.BatchJob) -> JobStatus:
+        state: Any = _STATES.get(job.state.name if job.state else "", "running")
+        if state == "running":
+            return JobStatus("running")
+        ended = job.end_time or job.update_time
+        return JobStatus(
+            state,
+            files=(job.dest.file_name,) if job.dest and job.dest.file_name else (),
+            seconds=(ended - job.create_time).total_seconds() if ended and job.create_time else None,
+            failure=await self._refusal(job_id) if state == "failed" else None,
+        )
 
     async def _refusal(self, job_id: str) -> Refusal:
         """Why the job failed as a whole. The SDK's job has no place for it, so the raw answer is read."""
@@ -187,9 +180,3 @@ def _laid_over(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, A
         both = isinstance(inner, Mapping) and isinstance(value, Mapping)
         merged[name] = _laid_over(inner, value) if both else value  # type: ignore[arg-type]
     return merged
-
-
-def _named(name: str | None, what: str) -> str:
-    if not name:
-        raise ProviderFailure("server", f"the provider named no {what}")
-    return name

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.batch.api import Gone, JobStatus, Result
+from tasks.foundation.llm.batch.api import JobStatus, Result
 from tasks.foundation.llm.batch.desk import JobDesk
 from tasks.foundation.llm.batch.jobs import Job
-from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.failures import Gone, ProviderFailure
 from tasks.foundation.llm.request import RawReply
 
 _AT_ONCE = 500
@@ -83,7 +83,7 @@ def _results(desk: JobDesk, path: Path, known: set[str], landing: Landing) -> It
                 continue
             try:
                 result = desk.api.read(line)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 landing.unreadable += 1
                 continue
             if result.key not in known:

@@ -20,8 +20,8 @@ import openai
 from openai.types import Batch
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.batch.api import ASK_SECONDS, TRANSFER_SECONDS, Gone, JobStatus, Refusal, Result
-from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.batch.api import ASK_SECONDS, TRANSFER_SECONDS, JobStatus, Refusal, Result, named
+from tasks.foundation.llm.failures import Gone, ProviderFailure
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall
 
@@ -56,7 +56,7 @@ class OpenAIBatches:
                 uploaded = await self._client.files.create(
                     file=(f"{tag}.jsonl", file), purpose="batch", timeout=TRANSFER_SECONDS
                 )
-        return uploaded.id
+            return named(uploaded.id, "file")
 
     async def create(self, file: str, tag: str, model: str) -> str:
         with self._provider.failures(ASK_SECONDS):
@@ -68,14 +68,14 @@ class OpenAIBatches:
                     metadata={TAG: tag},
                     timeout=ASK_SECONDS,
                 )
-        return batch.id
+            return named(batch.id, "job")
 
     async def find(self, tag: str) -> str | None:
         with self._provider.failures(TRANSFER_SECONDS):
             async with asyncio.timeout(TRANSFER_SECONDS):
                 async for batch in self._client.batches.list(limit=PAGE, timeout=ASK_SECONDS):
                     if (batch.metadata or {}).get(TAG) == tag:
-                        return batch.id
+                        return named(batch.id, "job")
         return None
 
     async def status(self, job_id: str) -> JobStatus:
@@ -85,7 +85,7 @@ class OpenAIBatches:
                     batch = await self._client.batches.retrieve(job_id, timeout=ASK_SECONDS)
                 except openai.NotFoundError:
                     raise Gone from None
-        return self._status(batch)
+            return self._status(batch)
 
     async def download(self, file: str, path: Path) -> None:
         with self._provider.failures(TRANSFER_SECONDS):

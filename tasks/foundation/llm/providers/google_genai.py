@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import aiohttp
-import httpx
 import httpx2
 from google import genai
 from google.genai import errors, types
@@ -24,8 +22,10 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of
+from tasks.foundation.llm.providers.wire import failure_on_the_way, http_client, redirected
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
 
+GOOGLE_URL = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
 """Pinned: the SDK's own default moves; JSON schemas need this one."""
 
@@ -76,6 +76,9 @@ class GoogleProvider:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._key = api_key(spec)
+        self._url = spec.base_url or GOOGLE_URL
+        self._http = http_client()
+        self._http.event_hooks = {"response": [_must_be_utf8]}
         self.client = genai.Client(
             api_key=self._key,
             vertexai=False,
@@ -83,6 +86,7 @@ class GoogleProvider:
                 base_url=spec.base_url,
                 api_version=spec.api_version or API_VERSION,
                 retry_options=types.HttpRetryOptions(attempts=1),
+                httpx_async_client=self._http,
             ),
         )
 
@@ -101,6 +105,7 @@ class GoogleProvider:
     async def close(self) -> None:
         """Closes the connections."""
         await self.client.aio.aclose()
+        await self._http.aclose()
         self.client.close()
 
     def failures(self, timeout_seconds: float) -> Border:
@@ -128,20 +133,15 @@ class GoogleProvider:
             model_reported=text_of(body.get("modelVersion")),
         )
 
-    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable | None:
-        match error:
-            case TimeoutError() | httpx.TimeoutException() | httpx2.TimeoutException():
-                return ProviderFailure("timeout", f"no reply within {seconds:g} s")
-            case errors.APIError():
-                return self._status_failure(error)
-            case aiohttp.ClientError() | httpx.HTTPError() | httpx2.HTTPError() | OSError():
-                return ProviderFailure("connection", self._brief(error))
-            case errors.UnknownApiResponseError() | ValueError():
-                return ProviderFailure("server", self._brief(error))
-        return None
+    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable:
+        if isinstance(error, errors.APIError):
+            return self._status_failure(error)
+        return failure_on_the_way(error, self._url, seconds, [self._key])
 
     def _status_failure(self, error: errors.APIError) -> ProviderFailure | ModelUnavailable:
         details = fields_of(error.details)
+        if isinstance(error.response, httpx2.Response) and 300 <= error.code < 400:
+            return redirected(self._url, error.response, [self._key])
         headers = getattr(error.response, "headers", None) or {}
         return self.failure(error.code, details.get("error", details), headers)
 
@@ -160,6 +160,15 @@ class GoogleProvider:
 
     def _brief(self, text: object) -> str:
         return brief(str(text) or type(text).__name__, [self._key])
+
+
+async def _must_be_utf8(response: httpx2.Response) -> None:
+    """The SDK would read a body of JSON with signs in place of what cannot be decoded."""
+    if response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+        try:
+            (await response.aread()).decode()
+        except UnicodeDecodeError as error:
+            raise ProviderFailure("server", f"the body is not UTF-8: {error.reason}") from None
 
 
 def contents_of(messages: tuple[Message, ...]) -> list[types.Content]:

@@ -23,6 +23,7 @@ from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failur
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.pricing import OPENAI_URL
 from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of
+from tasks.foundation.llm.providers.wire import failure_on_the_way, http_client, redirected
 from tasks.foundation.llm.quota import quota_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply, Usage
 
@@ -70,18 +71,19 @@ class OpenAIProvider:
             api_key=self._key,
             base_url=self._url,
             max_retries=0,
-            http_client=_http_client(),
+            http_client=http_client(),
         )
 
     async def call(self, call: ProviderCall) -> RawReply:
         """One POST. The time limit covers the whole call, also a server that trickles or hangs."""
         started = time.monotonic()
+        body = _ENCODER.encode(body_of(call)).encode("utf-8")
         with self.failures(call.model.timeout_seconds):
             async with asyncio.timeout(call.model.timeout_seconds):
                 response = await self.client.post(
                     "/chat/completions",
                     cast_to=httpx2.Response,
-                    content=_ENCODER.encode(body_of(call)).encode("utf-8"),
+                    content=body,
                     options={"timeout": call.model.timeout_seconds, "headers": {"Content-Type": "application/json"}},
                 )
         reply = self.read(response.content)  # bytes: a body that is not UTF-8 is to be noticed
@@ -126,30 +128,18 @@ class OpenAIProvider:
             model_reported=text_of(body.get("model")),
         )
 
-    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable | None:
+    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable:
         match error:
-            case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
-                return self._timeout_failure(error, seconds)
             case openai.APIStatusError():
                 return self._status_failure(error)
-            case openai.APIConnectionError() | httpx2.HTTPError() | OSError():
-                return self._connection_failure(error.__cause__ or error)
-            case openai.OpenAIError():
-                return ProviderFailure("server", self._brief(error))
-        return None
-
-    def _timeout_failure(self, error: Exception, seconds: float) -> ProviderFailure:
-        """A refused connection comes out of the aiohttp transport as a timeout, and is none."""
-        cause = error if isinstance(error, httpx2.ConnectTimeout) else error.__cause__
-        if isinstance(cause, httpx2.ConnectTimeout):
-            return self._connection_failure(cause)
-        return ProviderFailure("timeout", f"{self._url} sent no reply within {seconds:g} s")
-
-    def _connection_failure(self, error: BaseException) -> ProviderFailure:
-        return ProviderFailure("connection", f"no connection to {self._url}: {self._brief(error)}")
+            case openai.APIConnectionError():  # which is what the SDK makes of its client's exceptions
+                return failure_on_the_way(error.__cause__ or error, self._url, seconds, [self._key])
+        return failure_on_the_way(error, self._url, seconds, [self._key])
 
     def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
         headers = error.response.headers
+        if 300 <= error.status_code < 400:
+            return redirected(self._url, error.response, [self._key])
         failure = failure_of(
             error.status_code,
             told(error.body) or error.message,
@@ -236,12 +226,3 @@ def _refusal_of(message: Mapping[str, Any]) -> str:
 def _text_of(content: Any) -> str:
     """The text of a message: a string, or a list of parts of which the textual ones count."""
     return content if isinstance(content, str) else "".join(str(part.get("text") or "") for part in items_of(content))
-
-
-def _http_client() -> httpx2.AsyncClient:
-    """The SDK's aiohttp transport where aiohttp is installed: it holds up at many calls in flight."""
-    try:
-        import aiohttp  # noqa: F401
-    except ImportError:
-        return openai.DefaultAsyncHttpxClient()
-    return openai.DefaultAioHttpClient()
