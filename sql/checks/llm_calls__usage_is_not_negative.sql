@@ -15,13 +15,15 @@ negative as (
         purpose,
         prompt_tokens,
         cached_tokens,
+        cache_write_tokens,
         completion_tokens,
         reasoning_tokens,
         cost_usd,
         latency_seconds,
     from llm_calls
     where
-        least(prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, cost_usd, latency_seconds) < 0
+        least(prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens, reasoning_tokens) < 0
+        or least(cost_usd, latency_seconds) < 0
         or cached_tokens > prompt_tokens
         or reasoning_tokens > completion_tokens
 

@@ -17,6 +17,7 @@ select
     model_reported,
     prompt_tokens,
     cached_tokens,
+    cache_write_tokens,
     completion_tokens,
     reasoning_tokens,
     cost_usd,

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of, usage_of
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
 from tasks.foundation.llm.sending import Patience
 
@@ -231,27 +231,6 @@ async def test_the_sdk_logs_no_key_at_any_level(stub: Stub, spec: ModelSpec, cap
     stub.says(401, {"error": {"message": "unauthorized"}})
     await failure(spec)
     assert caplog.records and "SECRET" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("usage", "expected"),
-    [
-        (None, Usage()),
-        ({"prompt_tokens": 5, "completion_tokens": 3}, Usage(5, None, 3, None)),
-        ({"prompt_tokens": 5, "completion_tokens": 3, "prompt_cache_hit_tokens": 2}, Usage(5, 2, 3, None)),
-        (
-            {
-                "prompt_tokens": 5,
-                "completion_tokens": 3,
-                "total_tokens": 18,
-                "completion_tokens_details": {"reasoning_tokens": 10},
-            },
-            Usage(5, None, 13, 10),
-        ),
-    ],
-)
-def test_usage_is_stored_one_way_whatever_the_vendor_counts(usage: Any, expected: Usage) -> None:
-    assert usage_of(usage) == expected
 
 
 async def test_the_engine_rides_out_a_bad_minute_and_replays_it_for_nothing(

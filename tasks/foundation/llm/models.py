@@ -42,12 +42,14 @@ _NO_PART_OF_A_KEY = re.compile(r"[^!-~]")
 
 
 class Prices(BaseModel):
-    """US dollars per million tokens. Cached input costs `input_per_million` unless it has its own price."""
+    """US dollars per million tokens. Input that is read from the provider's cache or written to it costs
+    `input_per_million` unless it has its own price."""
 
     model_config = ConfigDict(extra="forbid")
 
     input_per_million: float = Field(ge=0, allow_inf_nan=False)
     cached_input_per_million: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write_per_million: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     output_per_million: float = Field(ge=0, allow_inf_nan=False)
 
 

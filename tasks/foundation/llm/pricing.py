@@ -1,8 +1,8 @@
 """What calls cost in US dollars: the prices of configs/models.yaml, else those of genai-prices.
 
-An unknown price, or usage the provider did not report, is None and never 0. Cached tokens are a part
-of the prompt tokens and are priced apart; reasoning tokens are a part of the completion tokens. Prices are
-read from the installed package; nothing is fetched.
+An unknown price, or usage the provider did not report, is None and never 0. Tokens read from the provider's cache
+and tokens written to it are parts of the prompt tokens and are priced apart; reasoning tokens are a part of the
+completion tokens. Prices are read from the installed package; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -62,13 +62,22 @@ def sum_of(prices: Iterable[float | None]) -> Dollars:
 def _by_rates(prices: dict[str, float], usage: Usage) -> float | None:
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
-    cached = min(usage.cached_tokens or 0, usage.prompt_tokens)
+    fresh = prices["input_per_million"]
+    cached, written = _cached_and_written(usage)
     dollars = (
-        (usage.prompt_tokens - cached) * prices["input_per_million"]
-        + cached * prices.get("cached_input_per_million", prices["input_per_million"])
+        (usage.prompt_tokens - cached - written) * fresh
+        + cached * prices.get("cached_input_per_million", fresh)
+        + written * prices.get("cache_write_per_million", fresh)
         + usage.completion_tokens * prices["output_per_million"]
     )
     return dollars / 1e6
+
+
+def _cached_and_written(usage: Usage) -> tuple[int, int]:
+    """Tokens of the prompt that were read from the provider's cache and that were written to it; no token is both."""
+    prompt = usage.prompt_tokens or 0
+    cached = min(usage.cached_tokens or 0, prompt)
+    return cached, min(usage.cache_write_tokens or 0, prompt - cached)
 
 
 def _by_list(spec: ModelSpec, usage: Usage, batched: bool) -> float | None:
@@ -87,9 +96,11 @@ def _by_list(spec: ModelSpec, usage: Usage, batched: bool) -> float | None:
 
 def _listed(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | None:
     """The list's price, in a `context` that it has no price for the usual one; None for a model listed without any."""
+    cached, written = _cached_and_written(usage)
     counted = genai_prices.Usage(
         input_tokens=usage.prompt_tokens,
-        cache_read_tokens=min(usage.cached_tokens or 0, usage.prompt_tokens or 0),
+        cache_read_tokens=cached,
+        cache_write_tokens=written,
         output_tokens=usage.completion_tokens,
     )
     try:

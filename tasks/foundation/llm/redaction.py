@@ -49,7 +49,9 @@ _NAMED = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str | None] = ()) -> str:
-    """`text` without the given secrets, however they are escaped, and without what has the shape of a key."""
+    """`text` without the given secrets, however they are escaped, and without what has the shape of a key; any encoder
+    takes it."""
+    text = encodable(text)
     for secret in secrets:
         if secret and len(secret) >= SHORTEST_SECRET:
             text = _spellings(secret).sub("[key]", text)
@@ -61,6 +63,15 @@ def brief(text: object, secrets: Iterable[str | None] = ()) -> str:
     """One redacted line of at most `SHOWN_CHARACTERS` characters."""
     line = " ".join(redact(str(text), secrets).split())
     return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + " …"
+
+
+def encodable(text: str) -> str:
+    """`text` that any encoder takes: surrogate pairs joined, lone surrogates as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 @lru_cache(maxsize=16)

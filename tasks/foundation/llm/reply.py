@@ -24,6 +24,7 @@ from pydantic import BaseModel, ValidationError
 
 from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, without_reasoning
+from tasks.foundation.llm.redaction import encodable
 from tasks.foundation.llm.schema import schema_of
 
 __all__ = [
@@ -98,15 +99,6 @@ def clean(text: str) -> str:
     Joiners within the text stay: emoji, Persian and Arabic need them.
     """
     return encodable(text).strip(EDGES)
-
-
-def encodable(text: str) -> str:
-    """`text` that any encoder takes: surrogate pairs joined, lone surrogates as U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _read_text(text: str, cut_off: bool) -> Reading:

@@ -174,12 +174,14 @@ def _constant_part(call: ProviderCall) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `completion_tokens` includes `reasoning_tokens`; None: not reported."""
+    """Tokens of one call. `prompt_tokens` includes those read from the provider's cache and those written to it,
+    `completion_tokens` includes `reasoning_tokens`; None: not reported."""
 
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -195,6 +197,7 @@ class Usage:
             plus(self.cached_tokens, other.cached_tokens),
             plus(self.completion_tokens, other.completion_tokens),
             plus(self.reasoning_tokens, other.reasoning_tokens),
+            plus(self.cache_write_tokens, other.cache_write_tokens),
         )
 
 

@@ -144,6 +144,7 @@ def ledger_row(record: CallRecord, revision: int) -> LlmCall:
         model_reported=record.model_reported,
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
         completion_tokens=usage.completion_tokens,
         reasoning_tokens=usage.reasoning_tokens,
         cost_usd=record.cost_usd,

@@ -36,6 +36,9 @@ class LlmCall(Row):
     model_reported: str | None = Field(description="what the provider says answered; null: not said")
     prompt_tokens: Int64 | None = Field(description="summed over attempts; null: not reported")
     cached_tokens: Int64 | None = Field(description="of them read from the provider's cache; null: not reported")
+    cache_write_tokens: Int64 | None = Field(
+        description="of the prompt, written to the provider's cache; null: not reported"
+    )
     completion_tokens: Int64 | None = Field(description="summed over attempts, reasoning included; null: not reported")
     reasoning_tokens: Int64 | None = Field(description="of them reasoning; null: not reported")
     cost_usd: Float64 | None = Field(description="US dollars; null: price unknown")

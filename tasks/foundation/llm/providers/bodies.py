@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.foundation.llm.failures import ProviderFailure, brief
+from tasks.foundation.llm.redaction import encodable
+from tasks.foundation.llm.request import Usage
+
+MOST_TOKENS = 2**53
+"""What a number of JSON can count to; beyond it a server counts wrong."""
 
 
 def object_in(text: str | bytes, secrets: list[str]) -> Mapping[str, Any]:
@@ -33,11 +38,44 @@ def items_of(value: Any) -> list[Mapping[str, Any]]:
 
 
 def text_of(value: Any) -> str | None:
-    """A text; None for anything else."""
-    return value if isinstance(value, str) else None
+    """A text that any encoder takes; None for anything else."""
+    return encodable(value) if isinstance(value, str) else None
 
 
 def count_of(fields: Any, name: str) -> int | None:
-    """A number of tokens as reported; None where it is not, or is no whole number."""
+    """A number of tokens as reported; None where it is not, or is no whole number from 0 to `MOST_TOKENS`."""
     value = fields_of(fields).get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
+        return None
+    return int(value) if value == int(value) else None
+
+
+def usage_from(
+    *,
+    prompt: int | None,
+    completion: int | None,
+    total: int | None = None,
+    cached: int | None = None,
+    written: int | None = None,
+    reasoning: int | None = None,
+    with_text: bool,
+) -> Usage:
+    """The tokens of a call, from what its provider reports of them.
+
+    A prompt of 0 tokens is none that was counted, nor is a reply `with_text` of 0. Where the total is more than both,
+    the rest was thought; where it stands beside one alone, it tells the other. Reasoning that the completion cannot
+    hold was counted apart from it, and a part of the prompt that is larger than it was not counted right.
+    """
+    prompt = prompt or None
+    completion = completion or (None if with_text else completion)
+    if reasoning and completion is not None and reasoning > completion:
+        completion += reasoning
+    if total and prompt is not None and total > prompt + (completion or 0):
+        completion = total - prompt
+    elif total and prompt is None and completion is not None and total > completion:
+        prompt = total - completion
+    return Usage(prompt, _part_of(prompt, cached), completion, reasoning, _part_of(prompt, written))
+
+
+def _part_of(prompt: int | None, part: int | None) -> int | None:
+    return None if prompt is None or part is None or part > prompt else part

@@ -23,7 +23,7 @@ from tasks.foundation import weights
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, told
 from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of
-from tasks.foundation.llm.providers.openai_compatible import response_format, usage_of
+from tasks.foundation.llm.providers.openai_compatible import response_format, text_said, usage_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply
 
 DEFAULT_CONTEXT_TOKENS = 4096
@@ -81,9 +81,10 @@ def reply_of(body: Any, spec: ModelSpec) -> RawReply:
         raise failure_of(status if status and 400 <= status < 600 else 500, told(error) or brief(error))
     if not choices:
         raise ProviderFailure("server", "llama.cpp gave an empty answer")
+    text = text_said(fields_of(choices[0].get("message")))
     return RawReply(
-        text=str(fields_of(choices[0].get("message")).get("content") or ""),
-        usage=usage_of(fields.get("usage")),
+        text=text,
+        usage=usage_of(fields.get("usage"), text),
         finish_reason="length" if choices[0].get("finish_reason") == "length" else "stop",
         model_reported=spec.name,
     )

@@ -21,7 +21,7 @@ from google.genai import errors, types
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
-from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of, usage_from
 from tasks.foundation.llm.providers.wire import failure_on_the_way, http_client, redirected
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
 
@@ -125,10 +125,10 @@ class GoogleProvider:
             if not fields_of(body.get("promptFeedback")).get("blockReason"):
                 raise ProviderFailure("server", f"the body has no candidates: {self._brief(body)}")
             candidates = [{"finishReason": "SAFETY"}]
-        parts = items_of(fields_of(candidates[0].get("content")).get("parts"))
+        text = _text_of(items_of(fields_of(candidates[0].get("content")).get("parts")))
         return RawReply(
-            text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
-            usage=usage_of(body.get("usageMetadata")),
+            text=text,
+            usage=usage_of(body.get("usageMetadata"), text),
             finish_reason=finish_of(candidates[0].get("finishReason")),
             model_reported=text_of(body.get("modelVersion")),
         )
@@ -160,6 +160,15 @@ class GoogleProvider:
 
     def _brief(self, text: object) -> str:
         return brief(str(text) or type(text).__name__, [self._key])
+
+
+def _text_of(parts: Iterable[Mapping[str, Any]]) -> str:
+    """What the model says; where that is nothing, what it thought, marked as such."""
+    written: dict[bool, str] = {False: "", True: ""}
+    for part in parts:
+        written[bool(part.get("thought"))] += text_of(part.get("text")) or ""
+    thought, said = written[True], written[False]
+    return f"<think>{thought}</think>" if thought.strip() and not said.strip() else said
 
 
 async def _must_be_utf8(response: httpx2.Response) -> None:
@@ -207,13 +216,17 @@ def finish_of(reason: str | None) -> str:
     return "content_filter" if reason in _FILTERED else "stop"
 
 
-def usage_of(usage: Any) -> Usage:
-    """The tokens reported; thoughts are part of the completion, as OpenAI counts them."""
-    if not isinstance(usage, Mapping):
-        return Usage()
+def usage_of(usage: Any, text: str) -> Usage:
+    """The tokens reported beside `text`; thoughts are part of the completion, as OpenAI counts them."""
     visible, thoughts = count_of(usage, "candidatesTokenCount"), count_of(usage, "thoughtsTokenCount")
-    completion = None if visible is None and thoughts is None else (visible or 0) + (thoughts or 0)
-    return Usage(count_of(usage, "promptTokenCount"), count_of(usage, "cachedContentTokenCount"), completion, thoughts)
+    return usage_from(
+        prompt=count_of(usage, "promptTokenCount"),
+        completion=None if visible is None and thoughts is None else (visible or 0) + (thoughts or 0),
+        total=count_of(usage, "totalTokenCount"),
+        cached=count_of(usage, "cachedContentTokenCount"),
+        reasoning=thoughts,
+        with_text=bool(text),
+    )
 
 
 def _status_of(error: Any) -> int:

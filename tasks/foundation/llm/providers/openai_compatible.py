@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,9 +22,10 @@ from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
 from tasks.foundation.llm.models import api_key
 from tasks.foundation.llm.pricing import OPENAI_URL
-from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of
+from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of, usage_from
 from tasks.foundation.llm.providers.wire import failure_on_the_way, http_client, redirected
 from tasks.foundation.llm.quota import quota_of
+from tasks.foundation.llm.redaction import encodable
 from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply, Usage
 
 _FINISH = {
@@ -121,9 +122,10 @@ class OpenAIProvider:
             raise ProviderFailure("server", f"the endpoint broke off the reply ({ended})")
         message = fields_of(choice.get("message"))
         refusal = _refusal_of(message)
+        text = refusal or text_said(message)
         return RawReply(
-            text=refusal or _text_of(message.get("content")),
-            usage=usage_of(body.get("usage")),
+            text=text,
+            usage=usage_of(body.get("usage"), text),
             finish_reason="refusal" if refusal else _FINISH.get(ended, "stop"),
             model_reported=text_of(body.get("model")),
         )
@@ -201,19 +203,28 @@ def response_format(call: ProviderCall) -> dict[str, Any] | None:
             return None
 
 
-def usage_of(usage: Any) -> Usage:
-    """The tokens reported, reasoning within completion tokens also where a vendor counts it apart."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    prompt, completion = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
-    reasoning = count_of(usage.get("completion_tokens_details"), "reasoning_tokens")
-    cached = count_of(usage.get("prompt_tokens_details"), "cached_tokens")
-    if cached is None:
-        cached = count_of(usage, "prompt_cache_hit_tokens")
-    total = count_of(usage, "total_tokens")
-    if reasoning and prompt is not None and completion is not None and total == prompt + completion + reasoning:
-        completion += reasoning
-    return Usage(prompt, cached, completion, reasoning)
+def usage_of(usage: Any, text: str) -> Usage:
+    """The tokens reported beside `text`, whichever of the names in use a vendor gives them."""
+    within = fields_of(fields_of(usage).get("prompt_tokens_details"))
+    return usage_from(
+        prompt=count_of(usage, "prompt_tokens"),
+        completion=count_of(usage, "completion_tokens"),
+        total=count_of(usage, "total_tokens"),
+        cached=_first_count((within, "cached_tokens"), *((usage, name) for name in _CACHED)),
+        written=_first_count(*((within, name) for name in _WRITTEN), *((usage, name) for name in _WRITTEN)),
+        reasoning=count_of(fields_of(usage).get("completion_tokens_details"), "reasoning_tokens"),
+        with_text=bool(text),
+    )
+
+
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
+"""Vendors' names for the part of the prompt that was read from their cache, and for what was written to it."""
+
+
+def _first_count(*places: tuple[Any, str]) -> int | None:
+    counts = (count_of(fields, name) for fields, name in places)
+    return next((count for count in counts if count is not None), None)
 
 
 def _refusal_of(message: Mapping[str, Any]) -> str:
@@ -223,6 +234,31 @@ def _refusal_of(message: Mapping[str, Any]) -> str:
     return "".join(str(part.get("refusal") or "") for part in items_of(message.get("content")))
 
 
-def _text_of(content: Any) -> str:
-    """The text of a message: a string, or a list of parts of which the textual ones count."""
-    return content if isinstance(content, str) else "".join(str(part.get("text") or "") for part in items_of(content))
+def text_said(message: Mapping[str, Any]) -> str:
+    """What the model says: a string, or a list of parts of which those count that are text. Where that is nothing, what
+    it thought, marked as such, so that a reply of thoughts alone is told from none."""
+    content = message.get("content")
+    parts = items_of(content)
+    said = content if isinstance(content, str) else "".join(_words(part) for part in parts if not _is_thought(part))
+    if said.strip():
+        return encodable(said)
+    thought = "".join(_words(part) for part in parts if _is_thought(part)) or _first_text(message, _THOUGHTS)
+    return encodable(f"<think>{thought}</think>" if thought.strip() else said)
+
+
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Vendors' names for the field of a message, and the type of a part, that holds what the model thought."""
+
+
+def _is_thought(part: Mapping[str, Any]) -> bool:
+    return any(name in str(part.get("type")) for name in ("reasoning", "thinking", "thought"))
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    """The text of a part, be it a string or, as thoughts are with some vendors, a list of parts."""
+    inner = part.get("text") or part.get("thinking") or part.get("summary") or ""
+    return inner if isinstance(inner, str) else "".join(_words(each) for each in items_of(inner))
+
+
+def _first_text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((text for name in names if isinstance(text := fields.get(name), str) and text.strip()), "")

@@ -1,0 +1,108 @@
+"""Tokens as providers report them, and what they cost: a number that cannot be right counts as not reported."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.foundation.llm.models import parse_models
+from tasks.foundation.llm.pricing import pricing_of
+from tasks.foundation.llm.providers import google_genai, openai_compatible
+from tasks.foundation.llm.request import Usage
+
+RATES = {
+    "input_per_million": 10,
+    "cached_input_per_million": 1,
+    "cache_write_per_million": 12.5,
+    "output_per_million": 100,
+}
+ENTRY = {"provider": "openai", "name": "m", "family": "f", "prices": RATES}
+PRICE = pricing_of(parse_models({"models": {"m": ENTRY}})["m"])
+
+WHOLE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+
+# dollars by hand: fresh x 10 + cached x 1 + written x 12.5 + completion x 100, per million
+CASES: list[tuple[str, Any, Usage, float | None]] = [
+    ("as it should be", WHOLE, Usage(1000, None, 100), 0.02),
+    ("whole numbers as floats", {name: float(n) for name, n in WHOLE.items()}, Usage(1000, None, 100), 0.02),
+    ("cached at the top", {**WHOLE, "cached_tokens": 900}, Usage(1000, 900, 100), 0.0119),
+    ("cached under a second name", {**WHOLE, "cache_read_input_tokens": 900}, Usage(1000, 900, 100), 0.0119),
+    ("cached under a third name", {**WHOLE, "prompt_cache_hit_tokens": 900}, Usage(1000, 900, 100), 0.0119),
+    ("more cached than there was", {**WHOLE, "cached_tokens": 1001}, Usage(1000, None, 100), 0.02),
+    (
+        "written to the cache",
+        {**WHOLE, "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 900}},
+        Usage(1000, 0, 100, None, 900),
+        0.02225,
+    ),
+    (
+        "written and read",
+        {**WHOLE, "cache_creation_input_tokens": 500, "cache_read_input_tokens": 300},
+        Usage(1000, 300, 100, None, 500),
+        0.01855,
+    ),
+    ("thoughts in the total only", {**WHOLE, "total_tokens": 1700}, Usage(1000, None, 700), 0.08),
+    (
+        "thoughts apart, without a total",
+        {"prompt_tokens": 1000, "completion_tokens": 100, "completion_tokens_details": {"reasoning_tokens": 600}},
+        Usage(1000, None, 700, 600),
+        0.08,
+    ),
+    (
+        "thoughts within",
+        {**WHOLE, "completion_tokens_details": {"reasoning_tokens": 60}},
+        Usage(1000, None, 100, 60),
+        0.02,
+    ),
+    ("a total that is too small", {**WHOLE, "total_tokens": 7}, Usage(1000, None, 100), 0.02),
+    ("the prompt and the total", {"prompt_tokens": 1000, "total_tokens": 1100}, Usage(1000, None, 100), 0.02),
+    ("all zero", dict.fromkeys(WHOLE, 0) | {"prompt_tokens_details": {"cached_tokens": 0}}, Usage(), None),
+    ("no prompt", {**WHOLE, "prompt_tokens": 0, "total_tokens": 100}, Usage(None, None, 100), None),
+    ("beyond what JSON counts", {**WHOLE, "prompt_tokens": 2**64 - 1, "total_tokens": 0}, Usage(None, None, 100), None),
+    ("a number of thirty digits", {**WHOLE, "completion_tokens": 10**30, "total_tokens": 0}, Usage(1000), None),
+    ("below zero", {"prompt_tokens": 1000, "completion_tokens": -100}, Usage(1000), None),
+    ("half a token", {"prompt_tokens": 1000.5, "completion_tokens": 100}, Usage(None, None, 100), None),
+    ("no numbers", {"prompt_tokens": math.nan, "completion_tokens": math.inf}, Usage(), None),
+    ("words, truth and lists", {"prompt_tokens": "1000", "completion_tokens": True, "total_tokens": []}, Usage(), None),
+    ("no object", [1000, 100], Usage(), None),
+]
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected", "dollars"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_reported_tokens_mean_one_thing_and_cost_what_they_should(
+    usage: Any, expected: Usage, dollars: float | None
+) -> None:
+    found = openai_compatible.usage_of(usage, "some text")
+    assert found == expected
+    assert PRICE(found) == (None if dollars is None else pytest.approx(dollars))
+
+
+def test_a_reply_without_text_may_have_no_tokens() -> None:
+    assert openai_compatible.usage_of({"prompt_tokens": 9, "completion_tokens": 0}, "") == Usage(9, None, 0)
+
+
+def test_gemini_s_total_tells_what_its_parts_leave_out() -> None:
+    usage = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1700}
+    assert google_genai.usage_of(usage, "text") == Usage(1000, None, 700)
+    assert google_genai.usage_of({**usage, "thoughtsTokenCount": 600}, "text") == Usage(1000, None, 700, 600)
+    assert google_genai.usage_of(dict.fromkeys(usage, 0), "text") == Usage()
+
+
+NUMBERS = st.one_of(st.integers(), st.floats(), st.none(), st.booleans(), st.text(max_size=3))
+NAMES = ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "cache_write_tokens"]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), NUMBERS), NUMBERS)
+def test_whatever_is_reported_can_be_stored_and_priced(usage: dict[str, Any], reasoning: Any) -> None:
+    found = openai_compatible.usage_of({**usage, "completion_tokens_details": {"reasoning_tokens": reasoning}}, "text")
+    parts = (found.prompt_tokens, found.cached_tokens, found.completion_tokens, found.reasoning_tokens)
+    assert all(part is None or 0 <= part < 2**63 for part in parts)
+    assert (found.cached_tokens or 0) <= (found.prompt_tokens or 0)
+    assert found.completion_tokens is None or (found.reasoning_tokens or 0) <= found.completion_tokens
+    assert (PRICE(found) is None) == (not found.is_whole)
