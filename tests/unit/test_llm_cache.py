@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,14 +19,14 @@ from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
 from tasks.foundation.llm.cache import Entry, ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
-from tasks.foundation.llm.request import RawReply, Usage
+from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage, key_of
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
-def entry(key: str, text: str = "hello", *, stage: str = "voting", created_at: datetime = NOON) -> Entry:
+def entry(request: str, text: str = "hello", *, stage: str = "voting", created_at: datetime = NOON) -> Entry:
     reply = RawReply(text, Usage(10, 4, 6, None), "stop", "model-1", 7, 0.25)
-    return Entry(key, "{}", reply, "run-1", "call-1", stage, "judge", created_at)
+    return Entry(key_of(request), request, reply, "first/voting/f/r0", "call-1", stage, "judge", created_at)
 
 
 @pytest.fixture
@@ -37,26 +38,73 @@ def cache(tmp_path: Path) -> Iterator[ReplyCache]:
 
 async def test_a_reply_comes_back_as_it_was_put(cache: ReplyCache) -> None:
     await cache.put(entry("k", "naïve \U0001f600 {}"))
-    found = cache.get("k")
+    found = cache.get(key_of("k"))
     assert found is not None
     assert found.reply == RawReply("naïve \U0001f600 {}", Usage(10, 4, 6, None), "stop", "model-1", 7, 0.25)
-    assert (found.run_id, found.request_id, found.created_at) == ("run-1", "call-1", NOON)
+    assert (found.run_id, found.request_id, found.created_at) == ("first/voting/f/r0", "call-1", NOON)
 
 
 async def test_an_unknown_key_is_none(cache: ReplyCache) -> None:
-    assert cache.get("nothing") is None
+    assert cache.get(key_of("nothing")) is None
 
 
 async def test_an_empty_reply_is_not_mistaken_for_none(cache: ReplyCache) -> None:
     await cache.put(entry("k", ""))
-    found = cache.get("k")
+    found = cache.get(key_of("k"))
     assert found is not None and found.reply.text == ""
 
 
-async def test_the_first_reply_to_a_call_stays(cache: ReplyCache) -> None:
-    await cache.put(entry("k", "first"))
-    await cache.put(entry("k", "second"))
-    assert cache.get("k").reply.text == "first"  # type: ignore[union-attr]
+async def test_the_first_reply_to_a_call_stays_and_is_what_a_later_one_is_told(cache: ReplyCache) -> None:
+    assert (await cache.put(entry("k", "first"))).reply.text == "first"
+    assert (await cache.put(entry("k", "second"))).reply.text == "first"
+    both = await asyncio.gather(cache.put(entry("j", "third")), cache.put(entry("j", "fourth")))
+    assert [stored.reply.text for stored in both] == ["third", "third"]
+    assert cache.get(key_of("k")).reply.text == "first"  # type: ignore[union-attr]
+
+
+async def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(cache: ReplyCache) -> None:
+    odd = [
+        dataclasses.replace(entry(name), reply=dataclasses.replace(entry(name).reply, **change))
+        for name, change in {"a": {"model_reported": "m\ud800"}, "b": {"seed_sent": 10**30}}.items()
+    ]
+    good = [entry(f"k{n}") for n in range(20)]
+    results = await asyncio.gather(*(cache.put(one) for one in [*odd, *good]), return_exceptions=True)
+    assert [type(result) for result in results[:2]] == [StoreError, StoreError]
+    assert all(cache.get(one.key) is not None for one in good)
+
+
+async def test_replies_are_their_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o755)
+    (folder / "replies.sqlite").touch(mode=0o644)
+    with ReplyCache(folder / "replies.sqlite") as cache:
+        await cache.put(entry("k"))
+        export_replies(cache, tmp_path / "replies.parquet")
+        files = [*folder.iterdir(), tmp_path / "replies.parquet"]
+        assert {path.suffix for path in files} >= {".sqlite", ".parquet", ".claims"}
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_claim_is_one_engine_s_until_it_is_given_back_or_its_process_ends(tmp_path: Path) -> None:
+    path, key = tmp_path / "replies.sqlite", key_of("k")
+    program = (
+        "import sys, time\n"
+        "from tasks.foundation.llm.cache import ReplyCache\n"
+        "print(ReplyCache(sys.argv[1]).claim(sys.argv[2]), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(path), key]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "True\n"
+        with ReplyCache(path) as one, ReplyCache(path) as two:
+            assert not one.claim(key) and one.claim(key_of("another"))
+            assert not two.claim(key_of("another"))
+            other.kill()
+            other.wait()
+            assert one.claim(key) and not two.claim(key)
+            one.unclaim(key)
+            assert two.claim(key)
 
 
 async def test_a_put_returns_only_when_another_connection_can_see_it(cache: ReplyCache) -> None:
@@ -68,7 +116,7 @@ async def test_a_put_returns_only_when_another_connection_can_see_it(cache: Repl
 async def test_many_waiting_replies_share_few_commits(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     commit = cache_module._commit
-    monkeypatch.setattr(cache_module, "_commit", lambda c, entries: (sizes.append(len(entries)), commit(c, entries)))
+    monkeypatch.setattr(cache_module, "_commit", lambda c, entries: (sizes.append(len(entries)), commit(c, entries))[1])
     await asyncio.gather(*(cache.put(entry(f"k{index}")) for index in range(256)))
     assert sum(sizes) == 256
     assert max(sizes) == cache_module.BATCH_REPLIES
@@ -82,12 +130,12 @@ async def test_a_reply_survives_a_caller_that_is_cancelled(cache: ReplyCache) ->
         await task
     cache.close()
     reopened = ReplyCache(cache.path)
-    assert reopened.get("k") is not None
+    assert reopened.get(key_of("k")) is not None
     reopened.close()
 
 
 async def test_a_full_disk_is_told_to_every_waiter(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(connection: sqlite3.Connection, entries: list[Entry]) -> None:
+    def full(connection: sqlite3.Connection, entries: list[Entry]) -> list[Any]:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(cache_module, "_commit", full)
@@ -102,7 +150,7 @@ async def test_the_writer_goes_on_after_a_failure(cache: ReplyCache, monkeypatch
         with pytest.raises(StoreError):
             await cache.put(entry("k"))
     await cache.put(entry("k"))
-    assert cache.get("k") is not None
+    assert cache.get(key_of("k")) is not None
 
 
 async def test_a_page_limit_that_is_reached_raises_store_error(cache: ReplyCache, tmp_path: Path) -> None:
@@ -119,7 +167,7 @@ async def test_a_page_limit_that_is_reached_raises_store_error(cache: ReplyCache
     with pytest.raises(StoreError, match="full"):
         await small.put(entry("big", "x" * 1_000_000))
     small.close()
-    assert cache.get("small") is not None and cache.get("big") is None
+    assert cache.get(key_of("small")) is not None and cache.get(key_of("big")) is None
 
 
 def test_a_file_that_is_no_database_is_a_store_error(tmp_path: Path) -> None:
@@ -165,7 +213,7 @@ def test_a_reply_that_was_put_survives_a_kill(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(path)], cwd=Path(__file__).parents[2], check=False)
     assert done.returncode == -9
     cache = ReplyCache(path)
-    found = cache.get("k")
+    found = cache.get(key_of("k"))
     assert found is not None and found.reply.text == "paid for"
     cache.close()
 
@@ -185,15 +233,15 @@ async def test_prune_deletes_only_what_meets_every_condition(cache: ReplyCache) 
     await cache.put(entry("old-scenes", stage="scenes", created_at=old))
     assert cache.prune() == 0
     assert cache.prune(older_than=datetime(2026, 6, 1, tzinfo=UTC), stage="voting") == 1
-    assert cache.get("old-voting") is None
-    assert cache.get("new-voting") is not None and cache.get("old-scenes") is not None
+    assert cache.get(key_of("old-voting")) is None
+    assert cache.get(key_of("new-voting")) is not None and cache.get(key_of("old-scenes")) is not None
 
 
 async def test_export_writes_every_reply_once(cache: ReplyCache, tmp_path: Path) -> None:
     await asyncio.gather(*(cache.put(entry(f"k{index:03}")) for index in range(25)))
     assert export_replies(cache, tmp_path / "replies.parquet", batch=10) == 25
     table = pq.read_table(tmp_path / "replies.parquet")
-    assert table.column("key").to_pylist() == [f"k{index:03}" for index in range(25)]
+    assert table.column("key").to_pylist() == sorted(key_of(f"k{index:03}") for index in range(25))
     assert table.column("reply")[0].as_py() == "hello"
 
 
@@ -204,9 +252,9 @@ async def test_an_export_is_taken_in_elsewhere_and_known_replies_stay(cache: Rep
     await other.put(entry("k3", "its own"))
     assert import_replies(other, tmp_path / "replies.parquet", batch=7) == (24, 1)
     assert import_replies(other, tmp_path / "replies.parquet") == (0, 25)
-    kept, found = other.get("k3"), other.get("k7")
+    kept, found = other.get(key_of("k3")), other.get(key_of("k7"))
     assert kept is not None and kept.reply.text == "its own"
-    assert found == cache.get("k7")
+    assert found == cache.get(key_of("k7"))
     other.close()
 
 
@@ -249,6 +297,59 @@ async def test_a_file_that_is_no_export_is_refused_whole(
         import_replies(other, path)
     assert other.stats() == []
     other.close()
+
+
+ROW_FAULTS: dict[str, list[Any]] = {
+    "key": ["0" * 64, "../../elsewhere"],
+    "request": ["another request"],
+    "reply": [None],
+    "finish_reason": ["done", None],
+    "usage": [
+        "[1, 2, 3]",
+        f"[{MOST_TOKENS + 1}, null, 1, null, null]",
+        f"[1{'0' * 30}, null, 1, null, null]",
+        "[-1, null, 1, null, null]",
+        "[1.5, null, 1, null, null]",
+        "[true, null, 1, null, null]",
+        '{"prompt_tokens": 1}',
+        "nothing",
+    ],
+    "seed_sent": [-1],
+    "latency_seconds": [float("nan"), float("inf"), -1.0],
+    "run_id": ["../x", "first", "First/voting/f/r0", "first/vo\nting/f"],
+    "request_id": ["", "a\nb"],
+    "stage": ["", "vo\x1bting", "x" * 300],
+    "alias": [None],
+    "created_at": ["yesterday", "2026-11-30T12:00:00", "2026-11-30T12:00:00.000000+01:00", "99999-01-01"],
+    "batched": [2],
+}
+
+
+@pytest.mark.parametrize("column", ROW_FAULTS)
+async def test_a_row_that_the_cache_could_not_have_written_is_refused_with_its_file(
+    cache: ReplyCache, tmp_path: Path, column: str
+) -> None:
+    await asyncio.gather(*(cache.put(entry(f"k{n}")) for n in range(3)))
+    path = tmp_path / "replies.parquet"
+    export_replies(cache, path)
+    whole = pq.read_table(path)
+    place = whole.schema.get_field_index(column)
+    for value in ROW_FAULTS[column]:
+        values = [*whole.column(column).to_pylist()[:2], value]
+        pq.write_table(whole.set_column(place, whole.schema.field(place), [values]), path)
+        with ReplyCache(tmp_path / "other.sqlite") as other:
+            with pytest.raises(SourceError, match=r"row 3: .*nothing of the file was taken in"):
+                import_replies(other, path, batch=2)
+            assert other.stats() == []
+
+
+async def test_a_damaged_row_is_a_store_error_that_names_the_file(cache: ReplyCache) -> None:
+    await cache.put(entry("k"))
+    for damage in ("usage = '[1e30]'", "created_at = 'noon'"):
+        with sqlite3.connect(cache.path) as connection:
+            connection.execute(f"update replies set {damage}")
+        with pytest.raises(StoreError, match=r"replies\.sqlite cannot be read"):
+            cache.get(key_of("k"))
 
 
 async def test_an_export_that_fails_leaves_no_file(

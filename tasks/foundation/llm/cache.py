@@ -1,7 +1,8 @@
 """Every reply that was paid for, kept under the key of the call that got it.
 
-One SQLite file (WAL, synchronous=FULL) that several processes may share. Replies are written in
-batches by one thread; `put` returns when the batch is on disk. Errors are never stored; replies that
+One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
+for who bought another. Replies are written in batches by one thread; `put` returns when the batch is on disk. Errors
+are never stored; replies that
 turned out unreadable are, for they were paid for and a replay must walk the same path.
 """
 
@@ -14,14 +15,16 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.llm.request import RawReply, Usage
+from tasks.foundation.llm.claims import Claims
+from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage
+from tasks.foundation.private import private_file, private_folder
 
 BATCH_REPLIES = 64
 BATCH_SECONDS = 0.01
@@ -98,7 +101,7 @@ class _Waiting:
 
     entry: Entry
     loop: asyncio.AbstractEventLoop
-    written: asyncio.Future[None]
+    written: asyncio.Future[CachedReply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,9 @@ class CachedReply:
     run_id: str
     request_id: str
     created_at: datetime
+
+
+_Told = tuple[asyncio.Future[CachedReply], CachedReply | BaseException]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,7 @@ class ReplyCache:
         self._read_lock = threading.Lock()
         self._start_lock = threading.Lock()
         self._reader = self._connect()
+        self._claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._closed = False
@@ -148,17 +155,17 @@ class ReplyCache:
         try:
             with self._read_lock:
                 row = self._reader.execute(_SELECT, (key,)).fetchone()
-        except sqlite3.Error as error:
+            return None if row is None else _cached(row)
+        except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._trouble("cannot be read", error) from error
-        return None if row is None else _cached(row)
 
-    async def put(self, entry: Entry) -> None:
-        """Returns once the reply is on disk; raises StoreError when it could not be written.
+    async def put(self, entry: Entry) -> CachedReply:
+        """What stands under the key once it is on disk: this reply, or that which another process had put there before.
 
-        A reply whose caller is cancelled meanwhile is still written.
+        Raises StoreError when it could not be written. A reply whose caller is cancelled meanwhile is still written.
         """
         loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
+        written: asyncio.Future[CachedReply] = loop.create_future()
         with self._start_lock:
             if self._closed:
                 raise StoreError(f"The reply cache {self.path} is closed.")
@@ -166,7 +173,17 @@ class ReplyCache:
                 self._writer = threading.Thread(target=self._write_batches, name="reply-cache", daemon=True)
                 self._writer.start()
             self._queue.put(_Waiting(entry, loop, written))
-        await written
+        return await written
+
+    def claim(self, key: str) -> bool:
+        """Whether the call with this key may be sent from here; False: another engine is sending it. A claim that was
+        given is to be given back by `unclaim`, and ends with its process."""
+        return self._claims.take(key)
+
+    def unclaim(self, key: str) -> None:
+        """Gives a claim back."""
+        if not self._closed:
+            self._claims.release(key)
 
     def stats(self) -> list[CacheStats]:
         """Replies and tokens by stage and alias, in that order."""
@@ -193,7 +210,7 @@ class ReplyCache:
         after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         query = "select alias, batched, usage from replies where run_id >= ? and run_id < ?"
         rows = self._read_all(query, (prefix, after))
-        return ((alias, bool(batched), Usage(*json.loads(usage))) for alias, batched, usage in rows)
+        return ((alias, bool(batched), usage_in(usage)) for alias, batched, usage in rows)
 
     def prune(self, *, older_than: datetime | None = None, stage: str | None = None) -> int:
         """Deletes the replies that match every given condition; returns how many.
@@ -201,7 +218,7 @@ class ReplyCache:
         With no condition nothing is deleted: an empty cache is a deleted file.
         """
         conditions = {
-            "created_at < ?": _text_of(older_than) if older_than else None,
+            "created_at < ?": text_of(older_than) if older_than else None,
             "stage = ?": stage,
         }
         chosen = {test: value for test, value in conditions.items() if value is not None}
@@ -259,18 +276,19 @@ class ReplyCache:
         if writer is not None:
             self._queue.put(None)
             writer.join()
+        self._claims.close()
         with self._read_lock:
             self._reader.close()
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
+            private_file(self.path)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
             connection.execute("pragma auto_vacuum = incremental")
             switch_to_wal(connection)
             connection.execute("pragma synchronous = full")
             connection.executescript(_SCHEMA)
-            _add_batched(connection)
         except (sqlite3.Error, OSError) as error:
             raise self._trouble("cannot be opened", error) from error
         return connection
@@ -285,15 +303,26 @@ class ReplyCache:
                 continue
             try:
                 connection = connection or self._connect()
-                _commit(connection, [waiting.entry for waiting in batch])
-            except (sqlite3.Error, StoreError, ValueError) as error:
-                _settle(batch, self._trouble("cannot be written", error))
+                self._write(connection, batch)
+            except StoreError as error:
+                _settle(batch, error)
             except BaseException as error:  # noqa: BLE001 - a bug: the waiters must hear of it rather than hang
                 _settle(batch, error)
-            else:
-                _settle(batch, None)
         if connection is not None:
             connection.close()
+
+    def _write(self, connection: sqlite3.Connection, batch: list[_Waiting]) -> None:
+        """Commits a batch; where that fails each of its replies by itself, so that none is lost for another's sake."""
+        try:
+            stored = _commit(connection, [waiting.entry for waiting in batch])
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            if len(batch) == 1:
+                _settle(batch, self._trouble("cannot be written", error))
+            else:
+                for waiting in batch:
+                    self._write(connection, [waiting])
+        else:
+            _settle(batch, stored)
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
         """What to commit together, and whether it is the last."""
@@ -326,17 +355,6 @@ class ReplyCache:
         )
 
 
-def _add_batched(connection: sqlite3.Connection) -> None:
-    """The column that caches of an earlier version lack; another process may add it at the same time."""
-    if any(row[1] == "batched" for row in connection.execute("pragma table_info(replies)")):
-        return
-    try:
-        connection.execute("alter table replies add column batched integer not null default 0")
-    except sqlite3.OperationalError as error:
-        if "duplicate column" not in str(error):
-            raise
-
-
 def switch_to_wal(connection: sqlite3.Connection) -> None:
     """WAL mode. Two processes that create the file at once get "locked" here whatever the timeout."""
     deadline = time.monotonic() + BUSY_SECONDS
@@ -350,35 +368,45 @@ def switch_to_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> None:
+def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> list[CachedReply]:
+    """What stands under each entry's key afterwards."""
     connection.execute("begin immediate")
     try:
-        connection.executemany(_INSERT, [_row(entry) for entry in entries])
+        stored = [_stored(connection, entry) for entry in entries]
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
+    return stored
 
 
-def _settle(batch: list[_Waiting], error: BaseException | None) -> None:
+def _stored(connection: sqlite3.Connection, entry: Entry) -> CachedReply:
+    if connection.execute(_INSERT, _row(entry)).rowcount:
+        return CachedReply(entry.reply, entry.run_id, entry.request_id, entry.created_at)
+    return _cached(connection.execute(_SELECT, (entry.key,)).fetchone())
+
+
+def _settle(batch: list[_Waiting], outcome: list[CachedReply] | BaseException) -> None:
     """Tells those who wait, with one wake-up for each event loop rather than one for each reply."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
-    for waiting in batch:
-        by_loop.setdefault(waiting.loop, []).append(waiting.written)
-    for loop, futures in by_loop.items():
+    outcomes: Sequence[CachedReply | BaseException]
+    outcomes = [outcome] * len(batch) if isinstance(outcome, BaseException) else outcome
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
+    for waiting, one in zip(batch, outcomes, strict=True):
+        by_loop.setdefault(waiting.loop, []).append((waiting.written, one))
+    for loop, told in by_loop.items():
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_resolve, futures, error)
+            loop.call_soon_threadsafe(_resolve, told)
 
 
-def _resolve(futures: list[asyncio.Future[None]], error: BaseException | None) -> None:
-    for future in futures:
+def _resolve(told: list[_Told]) -> None:
+    for future, outcome in told:
         if future.done():
             continue
-        if error is None:
-            future.set_result(None)
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
         else:
-            future.set_exception(error)
+            future.set_result(outcome)
 
 
 def _row(entry: Entry) -> tuple[Any, ...]:
@@ -388,7 +416,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.request,
         reply.text,
         reply.finish_reason,
-        json.dumps([usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens]),
+        json.dumps(astuple(usage)),
         reply.model_reported,
         reply.seed_sent,
         reply.latency_seconds,
@@ -396,17 +424,29 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.request_id,
         entry.stage,
         entry.alias,
-        _text_of(entry.created_at),
+        text_of(entry.created_at),
         int(entry.batched),
     )
 
 
 def _cached(row: tuple[Any, ...]) -> CachedReply:
     text, finish_reason, usage, model_reported, seed_sent, latency, run_id, request_id, created_at = row
-    reply = RawReply(text, Usage(*json.loads(usage)), finish_reason, model_reported, seed_sent, latency)
+    reply = RawReply(text, usage_in(usage), finish_reason, model_reported, seed_sent, latency)
     return CachedReply(reply, run_id, request_id, datetime.fromisoformat(created_at))
 
 
-def _text_of(moment: datetime) -> str:
+def usage_in(text: str) -> Usage:
+    """The usage that a row keeps as JSON. Raises ValueError for anything else."""
+    counts = json.loads(text)
+    if not isinstance(counts, list) or len(counts) != len(fields(Usage)) or not all(map(_is_count, counts)):
+        raise ValueError(f"expected the tokens of a call, found {text[:200]!r}")
+    return Usage(*counts)
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value <= MOST_TOKENS)
+
+
+def text_of(moment: datetime) -> str:
     """UTC in one fixed width, so that text order is time order."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")

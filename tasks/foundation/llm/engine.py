@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from tasks.foundation.errors import ConfigError, FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.ids import content_id
 from tasks.foundation.llm.budget import Budget
-from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.cache import CachedReply, Entry, ReplyCache
 from tasks.foundation.llm.calls import first_call, next_call
 from tasks.foundation.llm.failures import brief, redact
 from tasks.foundation.llm.limits import Gates, gates_of_process
@@ -74,6 +75,10 @@ class _Flight:
 INTERRUPTED_SECONDS = 30.0
 """How long an interrupted run waits for answers that are paid for."""
 
+CLAIM_POLL_SECONDS = 0.1
+LONGEST_CLAIM_SECONDS = 900.0
+"""Who holds a claim for longer is stopped or beyond help; the call is then sent all the same."""
+
 log = logging.getLogger(__name__)
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
@@ -125,6 +130,7 @@ class Engine:
         self._fresh_salt = fresh_salt
         self._flights: dict[str, _Flight] = {}
         self._stopped = False
+        self._told_of_waiting = False
         self._now = now
         self._on_call = on_call
 
@@ -218,11 +224,8 @@ class Engine:
     async def _obtain(self, chain: Chain, request: Request) -> Link:
         """The reply to the chain's current call: from the cache, from a call under way, or bought."""
         key = chain.key
-        found = self._cache.get(key)
-        if found is not None:
-            self.counters.cached_replies += 1
-            paid = found.run_id == self._run_id and found.request_id == chain.request_id
-            return Link(found.reply, paid, 1, found.created_at)
+        if (found := self._replayed(key, chain)) is not None:
+            return found
         if self._replay_only:
             raise ModelUnavailable(_not_in_cache(request))
         flight = self._flights.get(key)
@@ -234,6 +237,15 @@ class Engine:
             return await self._join(flight)
         link = await self._join(flight)
         return replace(link, paid=False)
+
+    def _replayed(self, key: str, chain: Chain) -> Link | None:
+        """The reply to the call with this key, if the cache has it."""
+        found = self._cache.get(key)
+        if found is None:
+            return None
+        self.counters.cached_replies += 1
+        paid = found.run_id == self._run_id and found.request_id == chain.request_id
+        return Link(found.reply, paid, 1, found.created_at)
 
     def _landed(self, flight: _Flight) -> None:
         if self._flights.get(flight.key) is flight:
@@ -258,10 +270,46 @@ class Engine:
             flight.waiting -= 1
 
     async def _buy(self, key: str, chain: Chain, call: ProviderCall, request: Request, dispatch: Dispatch) -> Link:
-        """Sends the call, retrying what may pass, and returns once the reply is on disk."""
-        reply, attempts = await self._sending().send(call, request.purpose, dispatch)
-        created_at = self._now()
-        await self._cache.put(
+        """Sends the call, retrying what may pass, and returns once the reply is on disk.
+
+        Another process may be sending it, too: then its reply is waited for. Should both have sent it, the reply that
+        was stored first is everybody's, and each has paid for its own.
+        """
+        async with self._claimed(key):
+            if (found := self._replayed(key, chain)) is not None:
+                return found
+            reply, attempts = await self._sending().send(call, request.purpose, dispatch)
+            stored = await self._put(key, chain, call, request, reply)
+        reply = replace(stored.reply, usage=reply.usage, latency_seconds=reply.latency_seconds)
+        return Link(reply, True, attempts, stored.created_at)
+
+    @asynccontextmanager
+    async def _claimed(self, key: str) -> AsyncIterator[None]:
+        """Waits while another process sends the very same call, though not for ever. Batch jobs have claims of their
+        own, which hold for days."""
+        if self._batched:
+            yield
+            return
+        mine = self._cache.claim(key) or await self._wait_for_claim(key)
+        try:
+            yield
+        finally:
+            if mine:
+                self._cache.unclaim(key)
+
+    async def _wait_for_claim(self, key: str) -> bool:
+        """Whether the claim could be had in the end."""
+        if not self._told_of_waiting:
+            self._told_of_waiting = True
+            log.info("another process is asking the same just now; its replies are waited for and not bought twice")
+        for _ in range(int(LONGEST_CLAIM_SECONDS / CLAIM_POLL_SECONDS)):
+            await asyncio.sleep(CLAIM_POLL_SECONDS)
+            if self._cache.claim(key):
+                return True
+        return False
+
+    async def _put(self, key: str, chain: Chain, call: ProviderCall, request: Request, reply: RawReply) -> CachedReply:
+        return await self._cache.put(
             Entry(
                 key=key,
                 request=call.canonical(),
@@ -270,11 +318,10 @@ class Engine:
                 request_id=chain.request_id,
                 stage=request.stage,
                 alias=request.alias,
-                created_at=created_at,
+                created_at=self._now(),
                 batched=self._batched,
             )
         )
-        return Link(reply, True, attempts, created_at)
 
     def _answered(self, chain: Chain, request: Request, value: Any) -> Outcome:
         record = self._record(chain, request, None)

@@ -143,9 +143,13 @@ class ProviderCall:
         return self._canonical
 
     def key(self) -> str:
-        """The cache key: sha256 over the key version and the canonical JSON."""
-        text = f"{KEY_VERSION} {self.canonical()}"
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        """The cache key: that of the canonical JSON."""
+        return key_of(self.canonical())
+
+
+def key_of(canonical: str) -> str:
+    """sha256 over the key version and the canonical JSON of a call, in hexadecimal."""
+    return hashlib.sha256(f"{KEY_VERSION} {canonical}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _CONSTANT_PARTS: dict[tuple[int, int, float, int], tuple[ModelSpec, Mapping[str, Any] | None, str]] = {}
@@ -170,6 +174,10 @@ def _constant_part(call: ProviderCall) -> str:
         _CONSTANT_PARTS.clear()
     _CONSTANT_PARTS[place] = (call.model, call.schema, text)
     return text
+
+
+MOST_TOKENS = 2**53
+"""What a number of JSON can count to; beyond it a server counts wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,6 @@ class Workspace:
     def cache(self) -> ReplyCache:
         """The reply cache, opened on first use."""
         if self._cache is None:
-            self.layout.cache.mkdir(parents=True, exist_ok=True)
             self._cache = ReplyCache(self.layout.cache / "replies.sqlite")
         return self._cache
 

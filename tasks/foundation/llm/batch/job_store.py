@@ -20,6 +20,7 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.llm.batch.api import Refusal, Result
 from tasks.foundation.llm.batch.jobs import JOB_COLUMNS, Item, Job, job_of, outcome_of, stored, words_of
 from tasks.foundation.llm.cache import BUSY_SECONDS, switch_to_wal
+from tasks.foundation.private import private_file, private_folder
 
 KEPT = timedelta(days=1)
 """How long an answer that is in the reply cache stays here too: another process may still wait for it."""
@@ -62,7 +63,7 @@ class JobStore:
         self.path = path
         self._lock = threading.Lock()
         with self._trouble("opened"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_file(private_folder(path.parent) / path.name)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
             )

@@ -8,10 +8,7 @@ from typing import Any
 
 from tasks.foundation.llm.failures import ProviderFailure, brief
 from tasks.foundation.llm.redaction import encodable
-from tasks.foundation.llm.request import Usage
-
-MOST_TOKENS = 2**53
-"""What a number of JSON can count to; beyond it a server counts wrong."""
+from tasks.foundation.llm.request import MOST_TOKENS, Usage
 
 
 def object_in(text: str | bytes, secrets: list[str]) -> Mapping[str, Any]:
