@@ -12,7 +12,10 @@ from tasks.foundation.planning.span import Span
 from tasks.foundation.records import transcript
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.tables.evaluation import Interaction, InteractionTurn
-from tasks.interaction.prompts import SPEAK, UTTERANCE_CHARACTERS, Speech, speak_inputs
+from tasks.interaction.prompts import SPEAK, Speech, speak_inputs
+
+UTTERANCE_CHARACTERS = 600
+"""Few utterances are longer."""
 
 FEWEST_TURNS = 2
 """A talk may end this soon."""

@@ -18,13 +18,12 @@ from tasks.foundation.taxonomies import taxonomy
 KNOWS_BACKGROUND = 4
 """Familiarity from which on a side knows the other's background. Numbers are compared: 10 is not 1."""
 
-UTTERANCE_CHARACTERS = 600
-
 
 class Speech(ReplyModel):
-    """JSON, as in the paper's test case, because a small model then comes to an end."""
+    """JSON, as in the paper's test case, because a small model then comes to an end. It may be as long as `max_tokens`
+    lets it be: nobody is at fault for saying much."""
 
-    content: str = Field(min_length=1, max_length=UTTERANCE_CHARACTERS)
+    content: str = Field(min_length=1)
 
 
 class SpeakInputs(Inputs):

@@ -10,11 +10,16 @@ Heard(text='I could come by.', ends=False)
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
 from tasks.foundation.errors import ModelError
-from tasks.foundation.llm.reply import clean, without_reasoning
+from tasks.foundation.llm.reply import said_in
+
+_WRITTEN = r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
+_CUT_OFF = re.compile(rf'\{{\s*"content"\s*:\s*"(?P<said>{_WRITTEN})(?:\\u?[0-9a-fA-F]{{0,3}})?\Z')
+"""A reply of `Speech` that ends within its text."""
 
 _MARKER = re.compile(r"\*{1,2}ENDING\*{1,2}")
 _LAST_WORD = re.compile(
@@ -60,11 +65,22 @@ def turned_down(error: ModelError) -> bool:
 
 
 def words_of(error: ModelError) -> str | None:
-    """What a side said although its reply was not as asked: a refusal, or plain words instead of JSON.
+    """What a side said although its reply was not as asked: a refusal, plain words instead of JSON, or as much of its
+    words as `max_tokens` let it say.
 
-    None where nothing usable came: an empty, filtered, cut-off or broken reply, or a context that is full.
+    None where nothing usable came: an empty, filtered or broken reply, or a context that is full.
     """
-    words = without_reasoning(clean(error.text or ""))
-    if error.kind not in ("refused", "unreadable") or "{" in words:
+    words = said_in(error.text or "")
+    if error.kind == "truncated" and (cut := _CUT_OFF.search(words)):
+        return _unescaped(cut["said"]) or None
+    if error.kind not in ("refused", "unreadable", "truncated") or "{" in words:
         return None
     return words or None
+
+
+def _unescaped(written: str) -> str:
+    """A JSON string's text, of which the end is missing."""
+    try:
+        return str(json.loads(f'"{written}"', strict=False))
+    except ValueError:
+        return ""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.llm.reply import clean, without_reasoning
+from tasks.foundation.llm.reply import said_in
 from tasks.foundation.tables.evaluation import AwarenessPrediction
 
 
@@ -31,5 +31,5 @@ def answer_of(gold: str, prediction: AwarenessPrediction) -> str:
     Empty when the target gave nothing.
     """
     if prediction.prediction is None:
-        return without_reasoning(clean(prediction.raw))
+        return said_in(prediction.raw)
     return canonical_json(asked_for(json.loads(gold), json.loads(prediction.prediction)))

@@ -78,9 +78,24 @@ def test_only_words_of_a_side_stand_in_for_a_reply_that_is_not_as_asked() -> Non
     assert words_of(ModelError("unreadable", "no JSON", text="<think>hm</think> Good morning.")) == "Good morning."
     assert words_of(ModelError("unreadable", "broken", text='{"content": "Go')) is None
     assert words_of(ModelError("unreadable", "empty", text="")) is None
-    assert words_of(ModelError("truncated", "cut", text="Good mor")) is None
+    assert words_of(ModelError("truncated", "cut", text='{"goal": "mor')) is None
     assert words_of(ModelError("content_filter", "withheld", text="Good")) is None
     assert words_of(ModelError("context_overflow", "full")) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("Good mor", "Good mor"),
+        ('{"content": "Good mor', "Good mor"),
+        ('```json\n{ "content" : "Two\\nlines and a \\"quote', 'Two\nlines and a "quote'),
+        ('{"content": "half an escape \\u4e', "half an escape "),
+        ('{"content": "a backslash \\', "a backslash "),
+        ('<think>long thoughts</think>{"content": "after them', "after them"),
+    ],
+)
+def test_what_the_tokens_did_not_last_for_is_heard_as_far_as_it_goes(written: str, said: str) -> None:
+    assert words_of(ModelError("truncated", "cut", text=written)) == said
 
 
 # The play

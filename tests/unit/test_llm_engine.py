@@ -30,6 +30,7 @@ from tasks.foundation.llm.request import (
     Usage,
 )
 from tasks.foundation.llm.sending import Patience
+from tasks.foundation.llm.wordless import SURE
 
 JUDGE = ModelSpec("judge", "scripted", "tests.none:here", "a", prices={"input_per_million": 1, "output_per_million": 2})
 MODELS = {
@@ -361,6 +362,34 @@ async def test_a_model_that_stays_away_stops_the_run_instead_of_failing_every_ro
 async def test_an_unavailable_model_stops_the_run(cache: ReplyCache) -> None:
     with pytest.raises(ModelUnavailable):
         await engine(cache, [ModelUnavailable("no such model")]).ask(request())
+
+
+@pytest.mark.parametrize("silence", ["", "<think>It is late.</think>", "<|channel>thought\nIt is late."])
+async def test_a_model_that_never_says_a_word_stops_the_run_with_what_to_set(cache: ReplyCache, silence: str) -> None:
+    one = engine(cache, ScriptedProvider(lambda call: reply(silence)), max_reasks=0)
+    for number in range(SURE - 1):
+        assert (await one.ask(request(sample=number))).error is not None
+    with pytest.raises(ModelUnavailable, match=r"enable_thinking|max_tokens"):
+        await one.ask(request(sample=SURE))
+
+
+async def test_a_model_that_once_said_a_word_may_be_silent_after_it(cache: ReplyCache) -> None:
+    script = [reply(GOOD), *[reply("")] * (SURE + 5)]
+    one = engine(cache, script, max_reasks=0)
+    outcomes = [await one.ask(request(sample=number)) for number in range(SURE + 6)]
+    assert sum(outcome.error is not None for outcome in outcomes) == SURE + 5
+
+
+async def test_what_a_filter_withheld_is_no_silence(cache: ReplyCache) -> None:
+    one = engine(cache, ScriptedProvider(lambda call: reply("", "content_filter")), max_reasks=0)
+    for number in range(SURE + 1):
+        assert (await one.ask(request(sample=number))).error is not None
+
+
+async def test_a_re_ask_shows_a_model_its_words_and_not_its_thoughts(cache: ReplyCache) -> None:
+    scripted = ScriptedProvider([reply("<think>seven?</think>I would say seven.<|im_end|>"), reply(GOOD)])
+    await engine(cache, scripted).ask(request())
+    assert [part.content for part in scripted.calls[1].messages if part.role == "assistant"] == ["I would say seven."]
 
 
 async def test_a_cache_that_cannot_be_written_stops_the_run(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:

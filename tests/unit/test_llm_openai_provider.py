@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of, text_said
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
 from tasks.foundation.llm.sending import Patience
 
@@ -231,6 +231,27 @@ async def test_the_sdk_logs_no_key_at_any_level(stub: Stub, spec: ModelSpec, cap
     stub.says(401, {"error": {"message": "unauthorized"}})
     await failure(spec)
     assert caplog.records and "SECRET" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": [{"type": "reasoning", "text": "tired"}, {"type": "text", "text": "Rest."}]}, "Rest."),
+        (
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "tired"}]}, {"text": "Rest."}]},
+            "Rest.",
+        ),
+        ({"content": [{"type": "output_text", "text": "Re"}, {"type": "text", "text": "st."}]}, "Rest."),
+        ({"content": "Rest.", "reasoning_content": "tired"}, "Rest."),
+        ({"content": None, "reasoning_content": "tired"}, "<think>tired</think>"),
+        ({"content": "\n", "reasoning": "tired"}, "<think>tired</think>"),
+        ({"content": [{"type": "thinking", "thinking": "tired"}]}, "<think>tired</think>"),
+        ({"content": None, "reasoning_content": {"odd": 1}}, ""),
+        ({"content": "lone \ud800"}, "lone \ufffd"),
+    ],
+)
+def test_thoughts_are_no_text_and_a_reply_of_thoughts_alone_is_marked_so(message: Any, text: str) -> None:
+    assert text_said(message) == text
 
 
 async def test_the_engine_rides_out_a_bad_minute_and_replays_it_for_nothing(

@@ -86,6 +86,79 @@ def test_plain_text_loses_reasoning_and_invisible_edges_only() -> None:
     assert read("\ufeff<think>hm</think> Hello {you}\n", None, "stop").value == "Hello {you}"
 
 
+SPOKEN = "Take the early train; it is quieter."
+THOUGHT = 'She hates crowds. Perhaps {"label": "agree", "score": 9}?'
+
+MARKED = {
+    "tags": f"<think>\n{THOUGHT}\n</think>\n\n{SPOKEN}",
+    "tags of another name": f"<Reasoning>{THOUGHT}</Reasoning>{SPOKEN}",
+    "only the closing tag": f"{THOUGHT}</think>{SPOKEN}",
+    "gemma": f"<|channel>thought\n{THOUGHT}<channel|>{SPOKEN}<turn|>",
+    "gemma without thoughts": f"<|channel>thought\n<channel|>{SPOKEN}",
+    "harmony": f"<|channel|>analysis<|message|>{THOUGHT}<|end|><|start|>assistant<|channel|>final<|message|>{SPOKEN}"
+    "<|return|>",
+    "harmony in three channels": f"<|start|>assistant<|channel|>analysis<|message|>{THOUGHT}<|end|><|start|>assistant"
+    f"<|channel|>commentary to=functions.x <|constrain|>json<|message|>{THOUGHT}<|call|><|start|>assistant"
+    f"<|channel|>final <|constrain|>json<|message|>{SPOKEN}",
+    "harmony without its tokens": f"analysis{THOUGHT}assistantfinal{SPOKEN}",
+    "harmony without its tokens, in lower case": f"analysisthey ask.assistantcommentaryHm.assistantfinal{SPOKEN}",
+    "bars": f"|startthink|{THOUGHT}|endthink|{SPOKEN}",
+    "mistral": f"[THINK]{THOUGHT}[/THINK]{SPOKEN}</s>",
+    "cohere": f"<|START_THINKING|>{THOUGHT}<|END_THINKING|><|START_RESPONSE|>{SPOKEN}<|END_RESPONSE|>",
+    "steps of thought": f"<|begin_of_thought|>{THOUGHT}<|end_of_thought|><|begin_of_solution|>{SPOKEN}"
+    "<|end_of_solution|>",
+    "a final response": f"Steps: {THOUGHT} [BEGIN FINAL RESPONSE]{SPOKEN}[END FINAL RESPONSE]",
+    "end of turn": f"{SPOKEN}<|im_end|>",
+    "end of turn and another turn": f"{SPOKEN}<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd the late one?",
+    "end of turn of gemma": f"{SPOKEN}<end_of_turn>\n<start_of_turn>user\nThanks",
+    "end of text": f"{SPOKEN}<|endoftext|>Human: next",
+    "begin and end of sentence": f"<s>{SPOKEN}</s>",
+    "deepseek's": f"{SPOKEN}<｜end▁of▁sentence｜><｜User｜>more",
+    "the template's head": f"<|im_start|>assistant\n{SPOKEN}<|im_end|>\n",
+    "the template's head of llama": f"<|start_header_id|>assistant<|end_header_id|>\n\n{SPOKEN}",
+    "a request for more": f"{SPOKEN} [INST] And then? [/INST] Then home.",
+    "thoughts after the answer": f"{SPOKEN}\n<think>{THOUGHT}",
+    "nothing": SPOKEN,
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_reasoning_and_control_tokens_are_no_part_of_what_is_said(name: str) -> None:
+    assert read(MARKED[name], None, "stop").value == SPOKEN
+    verdict = '{"label": "disagree", "score": 2}'
+    assert read(MARKED[name].replace(SPOKEN, verdict), Verdict, "stop").value == Verdict(label="disagree", score=2)
+
+
+@pytest.mark.parametrize("text", [f"<think>{THOUGHT}", f"<|channel>thought\n{THOUGHT}", f"analysis“{THOUGHT}”", "</s>"])
+def test_a_reply_of_thoughts_alone_is_unreadable_and_said_to_be_so(text: str) -> None:
+    for model in (None, Verdict):
+        with pytest.raises(BadReply, match="reasoning and no answer") as trouble:
+            read(text, model, "stop")
+        assert trouble.value.kind == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She wrote: I think <think> is a tag",
+        "Use <reasoning> where you must, he said.",
+        "analysis of the year: good",
+        "Analysis shows a final assistant at work.",
+        "I < you > me, |think| of it",
+        "the <b>early</b> train, not the <s>late</s> one",
+    ],
+)
+def test_a_tag_that_is_talked_about_is_text(text: str) -> None:
+    assert read(text, None, "stop").value == text
+
+
+def test_a_tag_in_a_json_text_is_data_and_an_unclosed_one_before_an_object_is_not() -> None:
+    quoting = {"label": "agree", "score": 7, "reason": "it wrote <|im_end|> and <think>"}
+    assert read(json.dumps(quoting), Verdict, "stop").value == Verdict(**quoting)
+    with pytest.raises(BadReply):
+        read(f"Let me see <think> {THOUGHT}", Verdict, "stop")
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "kind"),
     [("", "stop", "unreadable"), ("<think>a</think>", "stop", "unreadable"), ("Half a sen", "length", "truncated")],

@@ -38,6 +38,7 @@ from tasks.foundation.llm.request import (
     Usage,
 )
 from tasks.foundation.llm.sending import Counters, Dispatch, Patience, Sender
+from tasks.foundation.llm.wordless import SURE, is_wordless, mis_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,8 @@ class Engine:
         self._flights: dict[str, _Flight] = {}
         self._stopped = False
         self._told_of_waiting = False
+        self._heard: set[str] = set()
+        self._wordless: dict[str, list[str]] = {}
         self._now = now
         self._on_call = on_call
 
@@ -164,7 +167,20 @@ class Engine:
             outcome = self._answered(chain, request, value)
         if self._on_call is not None:
             self._on_call(outcome.record)
+        self._listen(request.alias, outcome)
         return outcome
+
+    def _listen(self, alias: str, outcome: Outcome) -> None:
+        """Raises ModelUnavailable when a model has replied often and never with a word."""
+        if alias in self._heard or outcome.trace.reply is None:
+            return
+        if not is_wordless(outcome.record.error_kind, outcome.trace.reply):
+            self._heard.add(alias)
+            return
+        wordless = self._wordless.setdefault(alias, [])
+        wordless.append(outcome.trace.reply)
+        if len(wordless) == SURE:
+            raise mis_set(alias, wordless)
 
     def stop(self) -> None:
         """The run ends with an error: nothing is tried again, and `close` waits until answers under way have come."""

@@ -1,11 +1,11 @@
-"""Where in a reply its JSON objects stand and what they say, and which parts of it are reasoning.
+"""Where in a reply its JSON objects stand and what they say, and which parts of it are reasoning or chat template.
 
 Both are found in one pass over the text, whatever is in it: a reply of a million braces takes as long as
 a reply of a million letters.
 
 >>> [found.value for found in find_objects('A set {a, b}. {"score": 3} or {score: 4}')]
 [{'score': 3}, {'score': 4}]
->>> without_reasoning('<think>3? {"score": 9}</think>{"score": 4}')
+>>> spoken_part('<think>3? {"score": 9}</think>{"score": 4}<|im_end|>')
 '{"score": 4}'
 """
 
@@ -36,13 +36,32 @@ _OBJECT = re.compile(_OBJECT_PATTERN)
 _BRACE_OR_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}"]', re.DOTALL)
 
 _NAMES = r"(?i:think|thinking|thought|reasoning|seed:think|思考|思考过程|推理)"
-_TAG_PATTERN = (
-    rf"</?{_NAMES}>|\[/?THINK\]|◁/?think▷|<\|channel\|>(?:analysis|commentary|final)[^<]{{0,80}}<\|message\|>"
-)
-_SIGNS = ("<", "THINK]", "think▷")
+_HARMONY = r"(?:[^<]|<\|constrain\|>){0,80}<\|message\|>"
+_OPENS = rf"""<{_NAMES}>|\[THINK\]|◁think▷|<?\|startthink\|>?|<\|START_THINKING\|>|<\|begin_of_thought\|>|<\|think\|>
+    |<\|channel\|>(?:analysis|commentary){_HARMONY}|<\|channel>(?:thought|thinking|analysis|reasoning)?|<unused94>
+    |\Aanalysis(?=[A-Z"“「\u3400-\u9fff]|(?s:\S.*assistantfinal))"""
+_ENDS = rf"""</{_NAMES}>|\[/THINK\]|◁/think▷|<?\|endthink\|>?|<\|END_THINKING\|>|<\|end_of_thought\|>|<\|/think\|>
+    |<\|channel\|>final{_HARMONY}|<channel\|>|<unused95>|assistantfinal|\[BEGIN[ ]FINAL[ ]RESPONSE\]"""
+"""How models mark their reasoning: as tags, in the channels of Harmony and Gemma, and as these look without their
+special tokens (`analysis…assistantfinal…`)."""
+
+_ROLE = r"(?:assistant|model|user|system)?"
+_TURNS = rf"""<\|im_(?:start\|>{_ROLE}|end\|>)|<\|start_header_id\|>\w{{0,20}}<\|end_header_id\|>|<\|eo[tm](?:_id)?\|>
+    |<start_of_turn>{_ROLE}|<end_of_turn>|<\|turn>{_ROLE}|<turn\|>|<\|start\|>{_ROLE}|<\|(?:end|return|call|message)\|>
+    |<\|(?:begin|end)_of_(?:text|solution)\|>|<\|endof(?:text|prompt)\|>|<\|startoftext\|>|<[be]os>|\A<s>
+    |</s>(?=\s*(?:\Z|<|\[INST\]))|\[/?INST\]|<\|(?:assistant|user|system|observation)\|>|\[END[ ]FINAL[ ]RESPONSE\]
+    |<\|(?:START|END)_(?:OF_TURN_TOKEN|RESPONSE|TEXT)\|>|<\|(?:CHATBOT|USER|SYSTEM)_TOKEN\|>
+    |<｜(?:begin▁of▁sentence|end▁of▁sentence|User|Assistant)｜>"""
+"""Control tokens between turns: before the first word they are chat template, after it the reply is over."""
+
+_SIGNS = ("<", "THINK]", "INST]", "RESPONSE]", "think▷", "think|", "analysis", "assistantfinal")
 """A text with none of these has no tag: looked for first, because they are found sixty times as fast."""
-_TAG = re.compile(_TAG_PATTERN)
-_TAG_OR_OBJECT = re.compile(rf"{_TAG_PATTERN}|{_OBJECT_PATTERN}")
+_MARKED = rf"(?P<opens>{_OPENS})|(?P<ends>{_ENDS})"
+_TAG = re.compile(_MARKED, re.VERBOSE)
+_TAG_OR_OBJECT = re.compile(rf"{_MARKED}|(?P<turn>{_TURNS})|(?P<object>{_OBJECT_PATTERN})", re.VERBOSE)
+_WORDS_BEFORE = re.compile(r"[^\W\d_][^\n]*+\Z")
+"""Words before a tag on its own line: a tag that is talked about, where nothing closes it."""
+LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +98,55 @@ def find_objects(text: str) -> Iterator[Candidate]:
         position = found.end
 
 
-def without_reasoning(text: str) -> str:
-    """`text` without its reasoning: what stands between tags such as `<think>` and `</think>`.
+def spoken_part(text: str, *, prose: bool = True) -> str:
+    """`text` without its reasoning, what stands between tags such as `<think>` and `</think>`, and without the control
+    tokens of chat templates and what follows the one that ends the reply.
 
-    Without an opening tag everything before the closing one is reasoning (some chat templates open it),
-    without a closing tag everything after the opening one. Within a JSON object tags are data.
+    Without an opening tag everything before the closing one is reasoning (some chat templates open it), without a
+    closing tag everything after the opening one; but a plain tag that words of its line come before is part of
+    `prose`. Within a JSON object tags are data.
     """
-    if not any(sign in text for sign in _SIGNS) or not _TAG.search(text):
+    if not any(sign in text for sign in _SIGNS):
         return text
     objects = _Objects(text)
     kept: list[str] = []
     begun = position = seen = 0
-    nested = True
+    end = len(text)
+    nested, closes = True, True
     while found := _TAG_OR_OBJECT.search(text, position):
-        if found.group().startswith("{"):
-            seen += 1
-            if seen > MOST_OBJECTS or not (data := objects.at(found.start())).ends:
-                break
-            position = data.end
-        elif _ends(found.group()):
-            kept.clear()
-            begun = position = found.end()
-        else:
-            kept.append(text[begun : found.start()])
-            end, balanced = _end_of_reasoning(text, found.end(), nested=nested)
-            if end is None:
-                begun = len(text)
-                break
-            nested = nested and balanced
-            begun = position = end
-    return "".join([*kept, text[begun:]]).strip(EDGES)
+        match found.lastgroup:
+            case "object":
+                seen += 1
+                if seen > MOST_OBJECTS or not (data := objects.at(found.start())).ends:
+                    break
+                position = data.end
+            case "ends":
+                kept.clear()
+                begun = position = found.end()
+            case "turn":
+                if kept or text[begun : found.start()].strip():
+                    end = found.start()
+                    break
+                begun = position = found.end()
+            case _:
+                after, balanced = _end_of_reasoning(text, found.end(), nested=nested) if closes else (None, False)
+                closes = after is not None
+                if not closes and prose and _is_mentioned(text, found):
+                    position = found.end()
+                    continue
+                before = text[begun : found.start()]
+                if before.strip(EDGES):
+                    kept.append(before)
+                nested = nested and balanced
+                begun = position = end if after is None else after
+    return "".join([*kept, text[begun:end]]).strip(EDGES)
+
+
+def _is_mentioned(text: str, tag: re.Match[str]) -> bool:
+    """Whether a plain tag, which is no token of a template, has words of its own line before it."""
+    if not tag.group().startswith("<") or tag.group()[1] == "|":
+        return False
+    return _WORDS_BEFORE.search(text[max(0, tag.start() - LONGEST_LINE) : tag.start()]) is not None
 
 
 def _end_of_reasoning(text: str, position: int, *, nested: bool) -> tuple[int | None, bool]:
@@ -119,18 +157,13 @@ def _end_of_reasoning(text: str, position: int, *, nested: bool) -> tuple[int | 
     """
     depth, first_end = 1, None
     for tag in _TAG.finditer(text, position):
-        ending = _ends(tag.group())
+        ending = tag.lastgroup == "ends"
         depth += -1 if ending else 1
         if ending and first_end is None:
             first_end = tag.end()
         if depth == 0 or (first_end is not None and not nested):
             return tag.end(), depth == 0
     return first_end, False
-
-
-def _ends(tag: str) -> bool:
-    """Whether the tag closes reasoning rather than opens it."""
-    return tag[1] == "/" or "final" in tag
 
 
 class _Objects:

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from tasks.foundation.llm.mend import INVISIBLE
-from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, without_reasoning
+from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, spoken_part
 from tasks.foundation.llm.redaction import encodable
 from tasks.foundation.llm.schema import schema_of
 
@@ -35,8 +35,8 @@ __all__ = [
     "encodable",
     "find_objects",
     "read",
+    "said_in",
     "schema_of",
-    "without_reasoning",
 ]
 
 SENTENCE_CHARACTERS = 700
@@ -73,18 +73,17 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
     the rules. `finish_reason` "length" means that more was to come: an object counts only if nothing
     but white space, a closing fence or a closing bracket follows it.
     """
-    visible = without_reasoning(clean(text))
+    visible = spoken_part(clean(text), prose=model is None)
     cut_off = finish_reason == "length"
     if model is None:
-        return _read_text(visible, cut_off)
+        return _read_text(text, visible, cut_off)
     candidates = list(find_objects(visible))
     if not candidates and (inner := _unquoted(visible)):
         visible, candidates = inner, list(find_objects(inner))
     if cut_off and not _is_whole(visible, candidates):
         raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
-        what = "empty" if not visible else "without a JSON object"
-        raise BadReply("unreadable", f"Your reply was {what}.")
+        raise BadReply("unreadable", "Your reply was without a JSON object." if visible else _wordless(text))
     if len(candidates) > MOST_OBJECTS:
         raise BadReply("unreadable", f"Your reply held more than {MOST_OBJECTS} JSON objects.")
     try:
@@ -101,12 +100,21 @@ def clean(text: str) -> str:
     return encodable(text).strip(EDGES)
 
 
-def _read_text(text: str, cut_off: bool) -> Reading:
+def said_in(text: str) -> str:
+    """The words of a reply that a reader gets to see: without reasoning, control tokens and marks at its ends."""
+    return spoken_part(clean(text))
+
+
+def _read_text(text: str, visible: str, cut_off: bool) -> Reading:
     if cut_off:
         raise BadReply("truncated", "Your reply was cut off before it was complete.")
-    if not text:
-        raise BadReply("unreadable", "Your reply was empty.")
-    return Reading(text)
+    if not visible:
+        raise BadReply("unreadable", _wordless(text))
+    return Reading(visible)
+
+
+def _wordless(text: str) -> str:
+    return "Your reply held reasoning and no answer." if clean(text) else "Your reply was empty."
 
 
 def _unquoted(text: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.reply import clean, without_reasoning
+from tasks.foundation.llm.reply import said_in
 from tasks.foundation.llm.request import CallRecord, Message, Outcome, Request, Trace
 from tasks.foundation.prompts import Prompt
 from tasks.foundation.tables import Row
@@ -122,7 +122,7 @@ def words_of(outcome: Outcome) -> str | None:
     cut_off = outcome.error is not None and outcome.error.kind == "truncated"
     if outcome.record.finish_reason != "refusal" and not cut_off:
         return None
-    return without_reasoning(clean(outcome.trace.reply or "")) or None
+    return said_in(outcome.trace.reply or "") or None
 
 
 def ledger_row(record: CallRecord, revision: int) -> LlmCall:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import TableError
 from tasks.foundation.fingerprints import libraries
+from tasks.foundation.llm.wordless import FEWEST, is_wordless, mis_set
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.opening import plain_settings
@@ -80,6 +81,32 @@ def _total(column: pa.ChunkedArray) -> float | None:
     if pa.types.is_floating(column.type):
         return math.fsum(column.to_pylist())
     return pc.sum(column).as_py() or 0
+
+
+def check_heard(files: RunFiles, ledger: Sequence[Part], replies: Sequence[Part]) -> None:
+    """ModelUnavailable when a model of the stage has never said a word (see wordless)."""
+    columns = ["request_id", "alias", "error_kind"]
+    parts = [files.read(part.path, "llm_calls", columns) for part in ledger]
+    asked = pa.concat_tables([TABLES["llm_calls"].schema.empty_table().select(columns), *parts])
+    heard = set(asked.filter(pc.is_null(asked["error_kind"]))["alias"].to_pylist())
+    failed = {alias: kinds for alias, kinds in _failed_requests(asked, heard).items() if len(kinds) >= FEWEST}
+    if not failed:
+        return
+    texts: dict[str, str | None] = {}
+    for part in replies:
+        rows = files.read(part.path, "replies", ["request_id", "reply"])
+        texts.update(zip(rows["request_id"].to_pylist(), rows["reply"].to_pylist(), strict=True))
+    for alias, kinds in failed.items():
+        if all(is_wordless(kind, texts.get(request)) for request, kind in kinds.items()):
+            raise mis_set(alias, [texts[request] or "" for request in kinds])
+
+
+def _failed_requests(asked: pa.Table, heard: set[str]) -> dict[str, dict[str, str]]:
+    """Error kinds by request, of each alias that is not among the `heard`."""
+    failed: dict[str, dict[str, str]] = {}
+    for row in asked.filter(pc.invert(pc.is_in(asked["alias"], pa.array(heard, pa.string())))).to_pylist():
+        failed.setdefault(row["alias"], {})[row["request_id"]] = row["error_kind"]
+    return failed
 
 
 def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
