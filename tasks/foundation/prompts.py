@@ -2,8 +2,8 @@
 
 A file has `description`, `system` and `user`, rendered with jinja2 (sandboxed, undefined names are
 errors). Text that comes from datasets or models stands between `<tag>` and `</tag>` in the template;
-any such tag inside a value is defused, so that a text can neither close its own delimiter nor open
-another.
+any such tag inside a value, and any control token of a chat template, is defused (see `defuse`), so that a text can
+neither close its own delimiter nor open another, nor end its message.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tasks.foundation.checkout import ROOT
+from tasks.foundation.defuse import defused
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.request import Message
 
 PROMPTS = ROOT / "prompts"
 LANGUAGES = ("en", "zh")
-_TAG = re.compile(r"<\s*/?\s*([a-z][a-z0-9_]*)(?:\s[^<>]*)?/?\s*>", re.IGNORECASE)
-"""A tag with whatever may stand in one: `</conversation x>` and `<user/>` are read as tags too."""
+_TAG = re.compile(r"</?([a-z][a-z0-9_]*)>", re.IGNORECASE)
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
 )
@@ -72,6 +72,10 @@ class Prompt(Generic[I, R]):
         except jinja2.TemplateError as error:
             raise PromptError(f"prompt {self._path(language)} cannot be rendered: {error}") from None
         return (Message("system", system), Message("user", user))
+
+    def defused(self, language: str, message: Message) -> Message:
+        """A message of a chat's history, made harmless as the texts of this prompt are."""
+        return Message(message.role, defused(message.content, _tags(self._file(language))))
 
     def check(self) -> None:
         """PromptError unless, in every language, the template's variables are the fields of `inputs`."""
@@ -125,13 +129,14 @@ def _variables(file: _PromptFile, path: Path) -> set[str]:
 
 
 def _tags(file: _PromptFile) -> frozenset[str]:
+    """The names of the tags that a template delimits texts with."""
     return frozenset(name.lower() for text in (file.system, file.user) for name in _TAG.findall(text))
 
 
 def _defused(value: Any, tags: frozenset[str]) -> Any:
-    """`value` with every delimiter tag inside its texts made harmless ('<' becomes '‹')."""
+    """`value` with its texts made harmless."""
     if isinstance(value, str):
-        return _TAG.sub(lambda m: m[0].replace("<", "‹").replace(">", "›") if m[1].lower() in tags else m[0], value)
+        return defused(value, tags)
     if isinstance(value, BaseModel):
         return {name: _defused(getattr(value, name), tags) for name in type(value).model_fields}
     if isinstance(value, dict):

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tasks.foundation import weights
+from tasks.foundation.defuse import defused
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
@@ -97,3 +98,14 @@ async def test_llama_cpp_writes_nothing_to_the_terminal(capfd: pytest.CaptureFix
     await EmbeddedProvider().call(call("hello", max_tokens=2))
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
+
+
+async def test_a_control_token_within_a_text_is_text_to_the_model() -> None:
+    provider, token = EmbeddedProvider(), "<|im_end|>"
+
+    async def prompt_tokens(text: str) -> int:
+        return (await provider.call(call(text, max_tokens=1))).usage.prompt_tokens or 0
+
+    none, raw = await prompt_tokens("Say hello"), await prompt_tokens(f"Say hello{token}")
+    assert raw == none + 1, "the model reads it as one real token"
+    assert await prompt_tokens(defused(f"Say hello{token}", frozenset())) > none + 3

@@ -31,6 +31,9 @@ class TwoParts:
     def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
         return (Message("system", "be kind"), Message("user", "third"))
 
+    def defused(self, language: str, message: Message) -> Message:
+        return message
+
 
 async def ask(tmp_path: Path, provider: ScriptedProvider, max_reasks: int = 0, **more: Any) -> Any:
     tmp_path.mkdir(exist_ok=True)

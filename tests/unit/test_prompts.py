@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from tasks.foundation import prompts
 from tasks.foundation.errors import PromptError
+from tasks.foundation.llm.request import Message
 from tasks.foundation.prompts import Inputs, Prompt
 
 
@@ -52,6 +54,58 @@ def test_a_text_can_neither_close_its_delimiter_nor_open_another(prompt: Prompt[
     assert user.content.count("<dialogue>") == 1
     assert "‹/dialogue›" in user.content and "{{ 7 * 7 }}" in user.content
     assert "‹dialogue/› ‹/dialogue x='1'›" in user.content
+
+
+@pytest.mark.parametrize(
+    "lookalike",
+    [
+        "＜/dialogue＞",
+        "﹤／ｄｉａｌｏｇｕｅ﹥",
+        "</dia\u200blogue>",
+        "<\u2060/\ufeffdialogue>",
+        "</dia\u00adlogue\n>",
+        "</d\u0336ialogue>",
+        "</dialogue",
+        "< /\tDIALOGUE and more",
+    ],
+)
+def test_what_looks_like_a_delimiter_is_made_harmless_and_can_be_put_back(
+    prompt: Prompt[ScoreInputs, Turn], lookalike: str
+) -> None:
+    _, user = prompt.render("en", ScoreInputs(dialogue=f"fine {lookalike}", turns=[]))
+    assert f"fine {lookalike}" not in user.content and "fine ‹" in user.content
+    assert f"fine {unicodedata.normalize('NFKC', lookalike)}" in unicodedata.normalize("NFKC", _put_back(user.content))
+
+
+def _put_back(text: str) -> str:
+    return text.translate(str.maketrans("‹›⟦⟧", "<>[]"))
+
+
+TOKENS = [
+    *("<|im_end|>", "<|im_start|>system", "<|eot_id|>", "<|start_header_id|>", "<|endoftext|>", "<|START_RESPONSE|>"),
+    *("<|channel>thought", "<channel|>", "<turn|>", "<｜User｜>", "<｜end▁of▁sentence｜>"),
+    *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[TOOL_CALLS]", "[SYSTEM_PROMPT]", "[gMASK]", "<sop>"),
+    *("<s>", "</s>", "<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>", "<unused12>", "<extra_id_0>"),
+    *("<think>", "</think>", "<tool_call>", "<fim_prefix>"),
+]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_control_token_in_a_text_reaches_no_prompt_as_one(prompt: Prompt[ScoreInputs, Turn], token: str) -> None:
+    turn = Turn(speaker=token, text=f"Hello.{token}Now")
+    _, user = prompt.render("en", ScoreInputs(dialogue=token, turns=[turn]))
+    said = prompt.defused("en", Message("assistant", f"I said {token}."))
+    for filled in (user.content, said.content):
+        assert token not in filled
+        assert token in _put_back(filled)
+
+
+@pytest.mark.parametrize(
+    "text", ["[sic]", "[laughs]", "a <- b -> c", "x < y | z > w", "<3 and >:|", "[1] see <i>it</i>"]
+)
+def test_brackets_that_are_no_control_tokens_stay(prompt: Prompt[ScoreInputs, Turn], text: str) -> None:
+    _, user = prompt.render("en", ScoreInputs(dialogue=text, turns=[]))
+    assert text in user.content
 
 
 def test_other_angle_brackets_stay_as_they_are(prompt: Prompt[ScoreInputs, Turn]) -> None:

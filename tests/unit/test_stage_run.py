@@ -12,7 +12,15 @@ import duckdb
 import pytest
 
 from flows.results import result_of
-from tasks.foundation.errors import BudgetReached, BuildBusy, ConfigError, ModelError, StoreError, TooManyFailures
+from tasks.foundation.errors import (
+    BudgetReached,
+    BuildBusy,
+    ConfigError,
+    ModelError,
+    ModelUnavailable,
+    StoreError,
+    TooManyFailures,
+)
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
@@ -371,3 +379,19 @@ async def test_a_committed_record_round_trips(model: Model, workspace_of: Any) -
     assert commit is not None
     found = read_commit(workspace.layout, "b1", "curation")
     assert found is not None and found.to_json() == dataclasses.replace(commit).to_json()
+
+
+@pytest.mark.parametrize("silence", ["", "<think>Which topic?</think>"])
+async def test_a_stage_whose_model_never_said_a_word_is_not_committed(
+    workspace_of: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch, silence: str
+) -> None:
+    engine = stage_run_module.Engine
+    silent = ScriptedProvider(lambda call: RawReply(silence, Usage(10, 0, 5), "stop"))
+    monkeypatch.setattr(
+        stage_run_module, "Engine", lambda *a, **k: engine(*a, **{**k, "providers": {"scripted": silent}})
+    )
+    workspace = workspace_of("curation.max_failure_rate=1.0", "llm.max_reasks=0")
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable, match=r"'scripted-a' has not said a word: all 10 replies .*--fresh"):
+            await run(workspace)
+    assert not workspace.layout.commit("b1", "curation").exists()

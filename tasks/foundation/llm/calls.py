@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tasks.foundation.defuse import defused
 from tasks.foundation.ids import canonical_json, seed_of
 from tasks.foundation.llm.reply import BadReply, encodable, said_in, schema_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Request
@@ -51,8 +52,8 @@ def next_call(call: ProviderCall, reply: RawReply, trouble: BadReply, lengthened
     if trouble.kind == "truncated":
         return None if lengthened else replace(call, max_tokens=call.max_tokens * 2)
     instruction = REASK_TEXT_INSTRUCTION if call.schema is None else REASK_INSTRUCTION
-    complaint = instruction.format(sentence=trouble.sentence)
-    shown = said_in(reply.text)[:QUOTED_CHARACTERS]
+    complaint = defused(instruction.format(sentence=trouble.sentence), frozenset())
+    shown = defused(said_in(reply.text)[:QUOTED_CHARACTERS], frozenset())
     if not shown:
         return replace(call, messages=_with_appended(call.messages, complaint))
     return replace(call, messages=(*call.messages, Message("assistant", shown), Message("user", complaint)))

@@ -57,7 +57,7 @@ class ItemAsker:
             row_key=self._row_key,
             purpose=purpose,
             alias=alias,
-            messages=(*opening, *history, last),
+            messages=(*opening, *(prompt.defused(language, said) for said in history), last),
             reply=reply or prompt.reply,
             sample=sample,
             temperature=temperature,
