@@ -268,6 +268,22 @@ async def test_a_model_that_answers_in_plain_words_has_spoken(models: Models, be
     assert bench.rows("select text from interaction_turns") == [{"text": "Good morning!"}]
 
 
+async def test_a_side_may_say_as_much_as_its_tokens_allow_and_is_heard_when_they_end(
+    models: Models, bench: Bench
+) -> None:
+    await bench.give("curation", {"interaction_episodes": [episode()]})
+    long = "word " * 800
+    models.answer = lambda call: (
+        json.dumps({"content": f"{long}*ENDING*"})
+        if "This is turn 2" in texts(call)
+        else RawReply('{"content": "I would', Usage(), "length")
+    )
+    await bench.run(STAGE, "scripted-c")
+    assert bench.rows("select stop_reason, fault from interactions") == [{"stop_reason": "ended", "fault": "none"}]
+    said = [row["text"] for row in bench.rows("select text from interaction_turns order by turn_index")]
+    assert said == ["I would", long.strip()]
+
+
 async def test_a_filtered_reply_is_the_targets_fault_and_samples_are_episodes_of_their_own(
     models: Models, bench: Bench
 ) -> None:
