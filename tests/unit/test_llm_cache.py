@@ -65,11 +65,16 @@ async def test_the_first_reply_to_a_call_stays_and_is_what_a_later_one_is_told(c
 async def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(cache: ReplyCache) -> None:
     odd = [
         dataclasses.replace(entry(name), reply=dataclasses.replace(entry(name).reply, **change))
-        for name, change in {"a": {"model_reported": "m\ud800"}, "b": {"seed_sent": 10**30}}.items()
+        for name, change in {
+            "a": {"model_reported": "m\ud800"},
+            "b": {"seed_sent": 10**30},
+            "c": {"usage": Usage(10**30, None, 1)},
+        }.items()
     ]
     good = [entry(f"k{n}") for n in range(20)]
     results = await asyncio.gather(*(cache.put(one) for one in [*odd, *good]), return_exceptions=True)
-    assert [type(result) for result in results[:2]] == [StoreError, StoreError]
+    assert [type(result) for result in results[:3]] == [StoreError] * 3
+    assert all(cache.get(one.key) is None for one in odd)
     assert all(cache.get(one.key) is not None for one in good)
 
 

@@ -416,7 +416,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.request,
         reply.text,
         reply.finish_reason,
-        json.dumps(astuple(usage)),
+        _usage_text(usage),
         reply.model_reported,
         reply.seed_sent,
         reply.latency_seconds,
@@ -433,6 +433,13 @@ def _cached(row: tuple[Any, ...]) -> CachedReply:
     text, finish_reason, usage, model_reported, seed_sent, latency, run_id, request_id, created_at = row
     reply = RawReply(text, usage_in(usage), finish_reason, model_reported, seed_sent, latency)
     return CachedReply(reply, run_id, request_id, datetime.fromisoformat(created_at))
+
+
+def _usage_text(usage: Usage) -> str:
+    """The usage as JSON. Raises ValueError for one that could not be read again."""
+    text = json.dumps(astuple(usage))
+    usage_in(text)
+    return text
 
 
 def usage_in(text: str) -> Usage:
