@@ -24,10 +24,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.llm.request import Message
 
 PROMPTS = ROOT / "prompts"
-LANGUAGES = ("en", "zh")
 _TAG = re.compile(r"<\s*/?\s*([a-z][a-z0-9_]*)(?:\s[^<>]*)?/?\s*>", re.IGNORECASE)
 """A tag with whatever may stand in one: `</conversation x>` and `<user/>` are read as tags too."""
 _ENVIRONMENT = SandboxedEnvironment(

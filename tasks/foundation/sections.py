@@ -8,6 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.foundation.checkout import ROOT
+from tasks.foundation.languages import language_named
+from tasks.foundation.tables.types import Language
 
 
 class Section(BaseModel):
@@ -20,6 +22,15 @@ Positive = Annotated[int, Field(ge=1)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
 IfNone = Annotated[str, Field(pattern=r"^(fail|keep [1-9][0-9]*)$")]
 """What to do where nothing is good enough: stop, or (for trying things out) keep so many all the same."""
+
+
+def _named(value: object) -> object:
+    """A language as the tables have it, however it is written; what names none is left for the check to refuse."""
+    return (language_named(value) or value) if isinstance(value, str) else value
+
+
+InLanguage = Annotated[Language, BeforeValidator(_named)]
+"""A language that prompts are written in: `en`, `EN`, `en-US`, `English`; `zh`, `zh-Hans`, `中文`."""
 
 
 def kept_by(if_none: str) -> int:
@@ -50,6 +61,8 @@ class Source(Section):
     split: str | None = None
     limit: Positive | None = None
     licence: str = "unknown"
+    language: InLanguage | None = None
+    """What its rows are taken to be in, unless one says so itself; null: told from what they say."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Source:
@@ -87,6 +100,11 @@ class PersonaSource(Source):
     """For `mapped`: our column → theirs."""
 
     @property
+    def names_language(self) -> bool:
+        """Whether a language is named by the source or its rows; else it is told from the texts."""
+        return self.language is not None or "language" in self.mapping
+
+    @property
     def name(self) -> str:
         return self.pool
 
@@ -95,7 +113,7 @@ class InspirationSource(Section):
     """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
 
     path: str
-    language: Literal["en", "zh"]
+    language: InLanguage
     one_text_per: Literal["line", "paragraph"] = "line"
     licence: str = "unknown"
 
@@ -287,7 +305,7 @@ class CurationSection(StageSection):
 
 class ChatseedsSection(BatchableSection):
     per_pool: Positive
-    language: Literal["en", "zh"]
+    language: InLanguage
     seeder: str
     temperature: Temperature
     max_tokens: Positive
@@ -346,7 +364,7 @@ class JudgingSection(BatchableSection):
     judges: Targets
     temperature: Temperature
     max_tokens: Positive
-    prompt_language: Literal["en", "zh"]
+    prompt_language: InLanguage
     subscore_scale: Literal["half", "binary"]
     split: Literal["none", "dimension"]
     subsample: SubsampleSection | None

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.sections import ScenesSection
-from tasks.scenes.reading import BY_LENGTH, Unwanted
+from tasks.foundation.sources import Unwanted
+from tasks.scenes.reading import BY_SHAPE
 
 FILTERS = CONFIGS / "dialogue_filters.yaml"
 
@@ -78,7 +79,7 @@ def filter_rules(path: Path = FILTERS) -> Rules:
         file = _FiltersFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise ConfigError(f"dialogue filters {path}: {error}") from None
-    names = Counter([*BY_LENGTH, *(rule.name for rule in file.rules)])
+    names = Counter([*BY_SHAPE, *(rule.name for rule in file.rules)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise ConfigError(f"dialogue filters {path}: expected names of their own, found {', '.join(twice)} again")
     for rule in file.rules:

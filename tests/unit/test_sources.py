@@ -24,7 +24,6 @@ from tasks.foundation.sources.hub import hub_problem
 from tasks.foundation.sources.local import read_file
 from tasks.foundation.sources.rejecting import SourceRejects
 from tasks.foundation.sources.rows import Problem
-from tasks.foundation.sources.script import language_of
 from tasks.foundation.sources.tables import read_batches
 from tests.unit.source_stages import write_jsonl
 
@@ -327,14 +326,6 @@ def refusing_server() -> Iterator[str]:
 def test_a_hub_that_answers_anything_is_in_reach(refusing_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE")
     assert hub_problem(refusing_server) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [("", "en"), ("hello there", "en"), ("你好", "zh"), ("我用iPhone", "zh"), ("I said 你好 to him then", "en")],
-)
-def test_the_script_decides_the_language(text: str, language: str) -> None:
-    assert language_of(text) == language
 
 
 def test_a_folder_is_entered_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
