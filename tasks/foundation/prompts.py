@@ -26,6 +26,7 @@ from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
 from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.llm.request import Message
+from tasks.foundation.once import load_yaml
 
 PROMPTS = ROOT / "prompts"
 _TAG = re.compile(r"<\s*/?\s*([a-z][a-z0-9_]*)(?:\s[^<>]*)?/?\s*>", re.IGNORECASE)
@@ -105,7 +106,7 @@ class Prompt(Generic[I, R]):
 @cache
 def _read(path: Path) -> _PromptFile:
     try:
-        return _PromptFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return _PromptFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise PromptError(f"prompt {path}: expected description, system and user: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -36,6 +36,17 @@ InLanguage = Annotated[Language, BeforeValidator(_named)]
 def kept_by(if_none: str) -> int:
     """`"keep 3"` → 3, `"fail"` → 0."""
     return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
+
+
+def _each_once(entries: list[Any]) -> list[Any]:
+    twice = dict.fromkeys(str(entry) for entry in entries if entries.count(entry) > 1)
+    if twice:
+        raise ValueError(f"expected each once, found {', '.join(twice)} again")
+    return entries
+
+
+EachOnce = AfterValidator(_each_once)
+Targets = Annotated[list[str], Field(min_length=1), EachOnce]
 
 
 class PerLanguage(Section):
@@ -229,12 +240,12 @@ class PersonasSection(BatchableSection):
     temperature: Temperature
     max_tokens: Positive
     characters: PerLanguage
-    inspirations: list[InspirationSource]
+    inspirations: Annotated[list[InspirationSource], EachOnce]
     character_dedup: NearSection | None
 
 
 class ScenesSection(BatchableSection):
-    sources: list[SceneSource]
+    sources: Annotated[list[SceneSource], EachOnce]
     min_turns: Annotated[int, Field(ge=2)]
     max_turns: Annotated[int, Field(ge=2)]
     max_characters: Positive
@@ -285,7 +296,7 @@ class DialoguesSection(StageSection):
 
 
 class VotingSection(BatchableSection):
-    annotators: Annotated[list[str], Field(min_length=2)]
+    annotators: Annotated[list[str], Field(min_length=2), EachOnce]
     arbiter: str
     temperature: Temperature
     max_tokens: Positive
@@ -309,16 +320,6 @@ class ChatseedsSection(BatchableSection):
     seeder: str
     temperature: Temperature
     max_tokens: Positive
-
-
-def _each_once(aliases: list[str]) -> list[str]:
-    twice = sorted({alias for alias in aliases if aliases.count(alias) > 1})
-    if twice:
-        raise ValueError(f"expected each alias once, found {', '.join(twice)} again")
-    return aliases
-
-
-Targets = Annotated[list[str], Field(min_length=1), AfterValidator(_each_once)]
 
 
 class AwarenessSection(BatchableSection):
@@ -354,9 +355,9 @@ class ConversationSection(StageSection):
 class SubsampleSection(Section):
     """Judges that see only a stratified sample of the conversations, beside those that see all."""
 
-    judges: Annotated[list[str], Field(min_length=1)]
+    judges: Targets
     n: Positive
-    by: list[Literal["pool", "target"]]
+    by: Annotated[list[Literal["pool", "target"]], EachOnce]
     seed: int
 
 
@@ -397,7 +398,7 @@ Alpha = Annotated[float, Field(gt=0, lt=0.5)]
 
 class MetricsSection(StageSection):
     alpha: Alpha
-    alpha_sweep: list[Alpha]
+    alpha_sweep: Annotated[list[Alpha], EachOnce]
     panel_rule: Literal["majority", "mean"]
     resamples: Annotated[int, Field(ge=1, le=100_000)]
     mattr_window: Positive

@@ -9,6 +9,7 @@ environment variable that holds a key, and only the provider reads it.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from pydantic_settings.sources import InitSettingsSource
 
 from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.once import GivenTwice, load_yaml, once
 from tasks.foundation.sections import (
     AwarenessSection,
     ChatseedsSection,
@@ -125,7 +127,7 @@ def load_settings(profile: str | None = None, overrides: Sequence[str] = ()) -> 
         "profile": _read_layer(profile_file(profile)),
         "base": _read_layer(CONFIGS / "base.yaml"),
     }
-    _refuse_unknown_environment(os.environ)
+    _check_environment(os.environ)
     try:
         return Settings(**layers)  # type: ignore[arg-type]
     except ValidationError as error:
@@ -170,8 +172,10 @@ def _is_file(path: Path) -> bool:
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    """`["voting.arbiter=x"]` → `{"voting": {"arbiter": "x"}}`; ConfigError for another shape."""
+    """`["voting.arbiter=x"]` → `{"voting": {"arbiter": "x"}}`; ConfigError for another shape, and for a setting that is
+    given twice. A whole may come before its parts."""
     nested: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for override in overrides:
         name, equals, value = override.partition("=")
         parts = name.strip().split(".")
@@ -179,21 +183,32 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
             raise ConfigError(f"expected section.key=value, found {override!r}")
         if parts[:2] != [part.lower() for part in parts[:2]]:
             raise ConfigError(f"settings are written in small letters, found {override!r}")
+        _refuse_twice(override, ".".join(parts), given)
         level = nested
         for part in parts[:-1]:
             level = level.setdefault(part, {})
             if not isinstance(level, dict):
                 raise ConfigError(f"{override!r} sets a part of what another --set gives as a whole")
         try:
-            level[parts[-1]] = yaml.safe_load(value)
+            level[parts[-1]] = load_yaml(value)
         except yaml.YAMLError as error:
             raise ConfigError(f"the value of {override!r} is not YAML: {error}") from None
     return nested
 
 
+def _refuse_twice(override: str, name: str, given: dict[str, str]) -> None:
+    """ConfigError where an override takes another one's place; `given` has those before it by name, and gets it."""
+    value = override.partition("=")[2].strip()
+    for other, earlier in given.items():
+        again = other == name and earlier.partition("=")[2].strip() != value
+        if again or other.startswith(f"{name}."):
+            raise ConfigError(f"setting {other} is given twice, by {earlier!r} and {override!r}: leave one out")
+    given[name] = override
+
+
 def _read_layer(path: Path) -> dict[str, Any]:
     try:
-        layer = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        layer = load_yaml(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if not isinstance(layer, dict):
@@ -212,16 +227,45 @@ def _names_in(value: Any) -> Iterator[Any]:
         yield from _names_in(each)
 
 
-def _refuse_unknown_environment(environment: Mapping[str, str]) -> None:
+def _check_environment(environment: Mapping[str, str]) -> None:
+    """ConfigError for a variable that is no setting, and for a setting that two variables give."""
     known = {f"{ENVIRONMENT_PREFIX}{name}".upper() for name in _dotted_names("__")}
-    for name in environment:
-        if not name.startswith(ENVIRONMENT_PREFIX) or name.startswith(BENCHMARKS_PREFIX):
+    given: dict[str, str] = {}
+    for name, value in environment.items():
+        plain = name.upper()  # pydantic reads names in any case
+        if not plain.startswith(ENVIRONMENT_PREFIX) or plain.startswith(BENCHMARKS_PREFIX):
             continue
-        if name not in known and name not in OTHER_ENVIRONMENT:
+        if plain in known:
+            _refuse_given_by_two(name, value, given)
+        elif plain not in OTHER_ENVIRONMENT:
             raise ConfigError(
                 f"environment variable {name} is no setting{_did_you_mean(name, [*known, *OTHER_ENVIRONMENT])}. "
                 f"Settings are {ENVIRONMENT_PREFIX}<SECTION>__<KEY>, for example COLLOQUY_RUN__SEED."
             )
+
+
+def _refuse_given_by_two(variable: str, value: str, given: dict[str, str]) -> None:
+    """ConfigError naming both variables of a setting; `given` has the settings before it with their variables."""
+    path = variable.upper().removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+    try:
+        inner = json.loads(value, object_pairs_hook=once)
+    except GivenTwice as error:
+        raise ConfigError(f"environment variable {variable}: {error}") from None
+    except ValueError:
+        inner = value
+    for name in _leaves(".".join(path), inner):
+        other = given.setdefault(name, variable)
+        if other != variable:
+            raise ConfigError(
+                f"setting {name} is given twice, by the environment variables {other} and {variable}: unset one"
+            )
+
+
+def _leaves(name: str, value: Any) -> list[str]:
+    """The settings that a value gives: itself, or, of an object, those within it."""
+    if not isinstance(value, dict):
+        return [name]
+    return [leaf for key, inner in value.items() for leaf in _leaves(f"{name}.{key}", inner)]
 
 
 def _dotted_names(separator: str = ".", model: type[BaseModel] = Settings) -> list[str]:

@@ -91,8 +91,8 @@ def test_no_setting_holds_a_secret() -> None:
     ("override", "says"),
     [
         ("metrics.resamples=999999999999", "less than or equal to 100000"),
-        ("awareness.targets=[scripted-c, scripted-c]", "expected each alias once, found scripted-c again"),
-        ("judging.judges=[scripted-a, scripted-a]", "expected each alias once, found scripted-a again"),
+        ("awareness.targets=[scripted-c, scripted-c]", "expected each once, found scripted-c again"),
+        ("judging.judges=[scripted-a, scripted-a]", "expected each once, found scripted-a again"),
         ("scenes.min_turns=40", "min_turns (40) is above max_turns"),
         ("run.budget.max_cost_usd=.inf", "finite"),
         ("llm.retry_base_seconds=.inf", "finite"),
