@@ -14,7 +14,7 @@ from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.language import row_language
 from tasks.foundation.tables.types import Language
-from tasks.personas.ages import parse_age
+from tasks.personas.ages import bucket_told, parse_age
 from tasks.personas.big_five import big_five_of
 from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
@@ -68,6 +68,7 @@ def parse_row(row: SourceRow, language: Language | None = None) -> Persona:
         raw=row.json(),
         name=_name(value) if "last_name" in value else None,
         age=age,
+        age_bucket=bucket_told(value["age"]),
         sex=sex,
         occupation=detailed or occupation,
         occupation_group=_group(occupation, detailed),

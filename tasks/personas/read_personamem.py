@@ -18,7 +18,7 @@ from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import BadRow, Problem, SourceRow, Unwanted, open_source
 from tasks.foundation.sources.language import row_language
 from tasks.foundation.tables.types import Language
-from tasks.personas.ages import age_told
+from tasks.personas.ages import age_told, bucket_told
 from tasks.personas.buckets import tercile_names
 from tasks.personas.literals import parse_literal, parse_object
 from tasks.personas.occupations import occupation_group
@@ -93,6 +93,7 @@ def parse_persona(value: Mapping[str, Any], language: Language | None = None) ->
         raw=canonical_json(value),
         name=text_of(persona.get("name")),
         age=age_told(age_of(persona)),
+        age_bucket=bucket_told(age_of(persona)),
         sex=sex_of(find(persona, SEX)),
         occupation=occupation,
         occupation_group=occupation_group(occupation),

@@ -28,6 +28,7 @@ class Persona:
     raw: str
     name: str | None = None
     age: int | None = None
+    age_bucket: str | None = None
     sex: str | None = None
     occupation: str | None = None
     occupation_group: str | None = None

@@ -265,7 +265,7 @@ MAPPING = {name: name for name in ("source_key", "description", "age", "hobbies"
 
 @settings(max_examples=50)
 @given(columns(*NEMOTRON_COLUMNS, *EXTENDED_COLUMNS), columns(*PERSONAMEM_COLUMNS), columns(*MAPPING))
-def test_no_persona_row_ends_in_anything_but_a_persona_or_a_bad_row(
+def test_no_persona_row_ends_in_anything_but_a_persona_or_why_it_is_none(
     nemotron: dict[str, Any], personamem: dict[str, Any], own: dict[str, Any]
 ) -> None:
     for parse in (
@@ -275,8 +275,8 @@ def test_no_persona_row_ends_in_anything_but_a_persona_or_a_bad_row(
     ):
         try:
             persona = parse()
-        except BadRow as bad:
-            assert bad.reason
+        except (BadRow, Unwanted) as error:
+            assert error.reason
         else:
             assert persona.source_key and persona.description
 
