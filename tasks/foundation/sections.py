@@ -16,6 +16,11 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class Knob:
+    """Marks a setting that cannot change the data, and so is no part of a fingerprint: `Annotated[…, Knob]`. A comment
+    beside it says why."""
+
+
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -154,12 +159,12 @@ class BudgetSection(Section):
 
 class RunSection(Section):
     seed: int
-    benchmark: Literal["both", "demo", "eyt"]
+    benchmark: Annotated[Literal["both", "demo", "eyt"], Knob]  # which stages run, not what they write
     fresh: bool
-    budget: BudgetSection
-    concurrent_shards: Positive
-    rows_in_flight: Positive
-    lock_wait_seconds: Annotated[float, Field(ge=0)]
+    budget: Annotated[BudgetSection, Knob]  # when to stop
+    concurrent_shards: Annotated[Positive, Knob]  # speed
+    rows_in_flight: Annotated[Positive, Knob]  # speed
+    lock_wait_seconds: Annotated[float, Field(ge=0), Knob]  # patience
 
 
 class BatchSection(Section):
@@ -172,13 +177,13 @@ class BatchSection(Section):
 
 class LlmSection(Section):
     max_reasks: Count
-    retry_attempts: Positive
-    retry_base_seconds: Annotated[float, Field(ge=0)]
-    outage_seconds: Annotated[float, Field(gt=0)]
-    salvage_rounds: Count
-    replay_only: bool
-    share_limits: bool
-    batch: BatchSection
+    retry_attempts: Annotated[Positive, Knob]  # patience: an answer is the same after one try or five
+    retry_base_seconds: Annotated[float, Field(ge=0), Knob]  # patience
+    outage_seconds: Annotated[float, Field(gt=0), Knob]  # patience
+    salvage_rounds: Annotated[Count, Knob]  # patience
+    replay_only: Annotated[bool, Knob]  # whether a missing reply may be bought, not what it says
+    share_limits: Annotated[bool, Knob]  # speed
+    batch: Annotated[BatchSection, Knob]  # how the same requests travel
 
 
 class EncoderSection(Section):
@@ -203,9 +208,9 @@ class EncoderSection(Section):
 class StageSection(Section):
     """What every stage has: how its rows are dealt out, when it has failed too often, what it may spend."""
 
-    shard_rows: Positive
-    max_failure_rate: Annotated[float, Field(ge=0, le=1)]
-    budget: BudgetSection = BudgetSection()
+    shard_rows: Annotated[Positive, Knob]  # how rows are dealt out; every row is worked alone
+    max_failure_rate: Annotated[float, Field(ge=0, le=1), Knob]  # when to stop, not what to write
+    budget: Annotated[BudgetSection, Knob] = BudgetSection()  # when to stop
 
     def of(self, member: str | None) -> Self:
         """The section as far as it concerns one member of a stage that fans out."""
@@ -215,14 +220,14 @@ class StageSection(Section):
 class BatchableSection(StageSection):
     """A stage whose rows are single requests: they may travel through a provider's batch API."""
 
-    mode: Literal["live", "batch"] = "live"
+    mode: Annotated[Literal["live", "batch"], Knob] = "live"  # how the same requests travel
 
 
 class DedupSection(Section):
     threshold: Share
     encode: Literal["truncate", "windows"]
     jaccard: Share
-    search: Literal["exact", "faiss"]
+    search: Annotated[Literal["exact", "faiss"], Knob]  # two ways to the same pairs, of which the same are decided on
 
 
 class NearSection(Section):

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource
 
@@ -33,6 +34,7 @@ from tasks.foundation.sections import (
     EncoderSection,
     InteractionSection,
     JudgingSection,
+    Knob,
     LlmSection,
     MetricsSection,
     PersonasSection,
@@ -53,26 +55,6 @@ OTHER_ENVIRONMENT = (
 """Names that are ours but no setting: where things lie, and what tests use."""
 BENCHMARKS_PREFIX = "COLLOQUY_BENCH_"
 """Names that the benchmarks use."""
-
-KNOBS = (
-    # Settings that cannot change the data, left out of every fingerprint. Each line says why.
-    "shard_rows",  # how rows are dealt out; every row is worked alone
-    "max_failure_rate",  # when to stop, not what to write
-    "benchmark",  # which stages run, not what they write
-    "concurrent_shards",  # speed
-    "rows_in_flight",  # speed
-    "search",  # two ways to the same pairs, of which the same are decided on
-    "lock_wait_seconds",  # patience
-    "retry_attempts",  # patience: an answer is the same after one try or five
-    "retry_base_seconds",  # patience
-    "outage_seconds",  # patience
-    "salvage_rounds",  # patience
-    "replay_only",  # whether a missing reply may be bought, not what it says
-    "share_limits",  # speed
-    "batch",  # how the same requests travel
-    "mode",  # how the same requests travel
-    "budget",  # when to stop
-)
 
 
 class Settings(BaseSettings):
@@ -296,12 +278,15 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def without_knobs(value: Any) -> Any:
-    """A settings section as plain data, less the names in `KNOBS`: what a fingerprint hashes."""
+def without_knobs(section: BaseModel) -> dict[str, Any]:
+    """A settings section as plain data, less the fields that are marked as a `Knob`: what a fingerprint hashes."""
+    fields = type(section).model_fields.items()
+    return {name: _plain(getattr(section, name)) for name, field in fields if Knob not in field.metadata}
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json")
-    if isinstance(value, dict):
-        return {name: without_knobs(inner) for name, inner in value.items() if name not in KNOBS}
+        return without_knobs(value)
     if isinstance(value, list):
-        return [without_knobs(inner) for inner in value]
-    return value
+        return [_plain(inner) for inner in value]
+    return to_jsonable_python(value)
