@@ -71,11 +71,9 @@ class RunOptions(BaseModel):
     @property
     def overrides(self) -> tuple[str, ...]:
         """Those, and the target, which is this run's alone: the rows of other targets stay."""
-        if not self.target:
-            return self.remembered
-        only = {f"{stage}.targets": json.dumps([self.target]) for stage in WITH_TARGETS}
-        rest = (one for one in self.remembered if one.partition("=")[0].strip() not in only)
-        return (*rest, *(f"{name}={targets}" for name, targets in only.items()))
+        targets = json.dumps([self.target])
+        only = tuple(f"{stage}.targets={targets}" for stage in WITH_TARGETS) if self.target else ()
+        return (*self.remembered, *only)
 
     @property
     def todays_build(self) -> str:

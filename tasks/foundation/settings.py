@@ -154,10 +154,9 @@ def _is_file(path: Path) -> bool:
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    """`["voting.arbiter=x"]` → `{"voting": {"arbiter": "x"}}`; ConfigError for another shape, and for a setting that is
-    given twice. A whole may come before its parts."""
+    """`["voting.arbiter=x"]` → `{"voting": {"arbiter": "x"}}`; ConfigError for another shape. Of several for one
+    setting the last one holds."""
     nested: dict[str, Any] = {}
-    given: dict[str, str] = {}
     for override in overrides:
         name, equals, value = override.partition("=")
         parts = name.strip().split(".")
@@ -165,7 +164,6 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
             raise ConfigError(f"expected section.key=value, found {override!r}")
         if parts[:2] != [part.lower() for part in parts[:2]]:
             raise ConfigError(f"settings are written in small letters, found {override!r}")
-        _refuse_twice(override, ".".join(parts), given)
         level = nested
         for part in parts[:-1]:
             level = level.setdefault(part, {})
@@ -178,14 +176,15 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
     return nested
 
 
-def _refuse_twice(override: str, name: str, given: dict[str, str]) -> None:
-    """ConfigError where an override takes another one's place; `given` has those before it by name, and gets it."""
-    value = override.partition("=")[2].strip()
-    for other, earlier in given.items():
-        again = other == name and earlier.partition("=")[2].strip() != value
-        if again or other.startswith(f"{name}."):
-            raise ConfigError(f"setting {other} is given twice, by {earlier!r} and {override!r}: leave one out")
-    given[name] = override
+def refuse_twice(overrides: Iterable[str]) -> None:
+    """ConfigError where one override would take another one's place. A whole may come before its parts."""
+    given: dict[str, tuple[str, str]] = {}
+    for override in overrides:
+        name, _, value = map(str.strip, override.partition("="))
+        for other, (earlier, before) in given.items():
+            if (other == name and before != value) or other.startswith(f"{name}."):
+                raise ConfigError(f"setting {other} is given twice, by {earlier!r} and {override!r}: leave one out")
+        given[name] = (override, value)
 
 
 def _read_layer(path: Path) -> dict[str, Any]:

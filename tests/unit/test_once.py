@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from flows.chain import settled
 from flows.options import RunOptions
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import load_models
@@ -80,21 +81,15 @@ def test_an_object_within_a_cell_gives_each_key_once(text: str) -> None:
         (["run.budget.max_calls=9", "run.budget={max_cost_usd: 1}"], "run.budget.max_calls is given twice"),
     ],
 )
-def test_a_setting_that_two_overrides_give_is_refused(overrides: list[str], told: str) -> None:
+def test_a_setting_that_is_given_twice_is_refused(overrides: list[str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        load_settings("test", overrides)
+        settled(RunOptions(profile="test", set=overrides))
 
 
 def test_a_whole_may_be_given_before_its_part_and_the_same_value_again() -> None:
-    settings = load_settings(
-        "test", ["run.budget={max_calls: 9}", "run.budget.max_tokens=5", "run.seed=3", "run.seed=3"]
-    )
+    overrides = ["run.budget={max_calls: 9}", "run.budget.max_tokens=5", "run.seed=3", "run.seed=3"]
+    settings = load_settings("test", settled(RunOptions(profile="test", set=overrides)).overrides)
     assert (settings.run.budget.max_calls, settings.run.budget.max_tokens, settings.run.seed) == (9, 5, 3)
-
-
-def test_the_target_of_a_run_goes_before_the_targets_of_its_settings() -> None:
-    options = RunOptions(set=["awareness.targets=[scripted-a]", "run.seed=3"], target="scripted-b")
-    assert load_settings("test", options.overrides).awareness.targets == ["scripted-b"]
 
 
 @pytest.mark.parametrize(
