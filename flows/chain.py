@@ -13,7 +13,7 @@ from typing import Literal, TypeVar, get_args
 from flows.options import EVALUATION, ONLY_DEMO, ONLY_EYT, RebuildOptions, RunOptions, StageName
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
-from tasks.foundation.settings import Settings, profile_from_anywhere
+from tasks.foundation.settings import Settings, profile_from_anywhere, refuse_twice
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import begun_with, commits_of, made_with, read_commit
 from tasks.foundation.store.layout import Layout
@@ -127,6 +127,7 @@ def half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
 def settled(options: Options, layout: Layout | None = None) -> Options:
     """The options with a profile: unless one is named, that of the build, with the settings it was made with below
     those of the options; for a build that is not there yet COLLOQUY_PROFILE, else demo."""
+    refuse_twice(options.set)
     if options.profile:
         return options.model_copy(update={"profile": profile_from_anywhere(options.profile)})
     layout, build = layout or Layout.default(), options.build_on(date.today())

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from flows import environment
+from flows import environment, memory, streams
 from flows.commands import (
     cache,
     check,
@@ -32,11 +32,14 @@ from flows.commands import (
 
 EXIT_CODES = """
 Exit codes: 0 done · 1 a fault of the program · 2 a wrong setting or argument · 3 input or stored data
-cannot be used · 4 the store cannot be written, or is not as asked · 5 models cannot be asked, or too many
-rows failed · 6 another process runs this stage · 7 a check found rows · 8 done, but some rows failed in a
-way that may pass: run the same command again · 9 a budget is used up: raise it and run the same command ·
-130 interrupted: the same command goes on.
+cannot be used · 4 the store cannot be written, or is not as asked; memory is too small · 5 models cannot be
+asked, or too many rows failed · 6 another process runs this stage · 7 a check found rows · 8 done, but some
+rows failed in a way that may pass: run the same command again · 9 a budget is used up: raise it and run the
+same command · 130 interrupted: the same command goes on.
 """
+
+ONLY_SHOW_ROWS = ("sql",)
+"""Commands that end with whoever reads their output; all others finish what they do."""
 
 app = typer.Typer(
     name="colloquy",
@@ -65,25 +68,47 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def colloquy(
+    context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version and end.")
     ] = False,
 ) -> None:
     """Settle what Prefect reads from the environment, before any command imports it."""
+    if problem := memory.too_little():
+        _end(f"out of memory: {problem}", memory.EXIT_CODE)
+    if context.invoked_subcommand in ONLY_SHOW_ROWS:
+        streams.end_with_the_reader()
     environment.settle()
 
 
 def main() -> None:
     """Run the command; a user's mistake becomes one message and the exit code of its class."""
+    streams.settle()
     try:
+        if problem := streams.unreadable(sys.argv):
+            _end(f"config error: {problem}", 2)
         app()
     except Exception as error:
-        from tasks.foundation.errors import ColloquyError
-
-        if not isinstance(error, ColloquyError):
+        told = _told(error)
+        if told is None:
             raise
-        typer.echo(f"{_label(error)}: {error}", err=True)
-        sys.exit(error.exit_code)
+        _end(*told)
+    finally:
+        streams.flush()
+
+
+def _told(error: Exception) -> tuple[str, int] | None:
+    """The message and the exit code of an error that is the user's to mend; None for a fault of the program."""
+    if problem := memory.out_of_memory(error):
+        return f"out of memory: {problem}", memory.EXIT_CODE
+    from tasks.foundation.errors import ColloquyError
+
+    return (f"{_label(error)}: {error}", error.exit_code) if isinstance(error, ColloquyError) else None
+
+
+def _end(message: str, exit_code: int) -> NoReturn:
+    typer.echo(message, err=True)
+    sys.exit(exit_code)
 
 
 def _label(error: Exception) -> str:

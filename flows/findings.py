@@ -19,12 +19,13 @@ from tasks.foundation import weights
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ColloquyError
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.llm.models import check_ready, load_models
 from tasks.foundation.llm.reach import silent
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.sections import Source
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.similarity import LANGUAGES, similarity_of
+from tasks.foundation.similarity import similarity_of
 from tasks.foundation.sources import find_files
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables.types import Language

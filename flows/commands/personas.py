@@ -78,7 +78,7 @@ def _at_thresholds(
     """For each pool what remains at the build's own threshold and the others; who is left out of that, in words; the
     build's threshold, and the size of pools."""
     from tasks.foundation.encoder import Encoder
-    from tasks.foundation.similarity import LANGUAGES
+    from tasks.foundation.languages import LANGUAGES
     from tasks.foundation.store.views import views_of
     from tasks.personas.rethreshold import added, load_pool, remaining
 
@@ -88,13 +88,17 @@ def _at_thresholds(
         settings, workspace = _made_with(layout, build)
         dedup, seed = settings["personas"]["dedup"], settings["run"]["seed"]
         each = sorted({dedup["threshold"], *thresholds})
+        naming = {source["pool"] for source in settings["personas"]["sources"] if _names_language(source)}
         for pool, language, n in connection.execute(POOLS).fetchall():
             similarity = workspace.similarity(language)
             if not isinstance(similarity, Encoder):
                 left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.told}")
                 continue
             encoder = similarity.reading(dedup["encode"])
-            stored = load_pool(pool, n, _chunks(connection, pool, language), encoder)
+            chunks = _chunks(connection, pool, language, named=pool in naming)
+            stored = load_pool(pool, n, chunks, encoder)
+            if misnamed := n - len(stored.ids):
+                left_out.append(f"{pool}: {misnamed:,} said to be {LANGUAGES[language]} that are not are not counted")
             found = [remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
             parts.setdefault(pool, []).append(found)
     pools = {pool: [added(line) for line in zip(*some, strict=True)] for pool, some in parts.items()}
@@ -114,9 +118,20 @@ def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
     return commit.record["settings"], Workspace.open(commit.record["profile"], overrides, layout)
 
 
-def _chunks(connection: duckdb.DuckDBPyConnection, pool: str, language: str) -> Iterator[list[tuple[str, str]]]:
+def _names_language(source: dict[str, Any]) -> bool:
+    from tasks.foundation.sections import PersonaSource
+
+    return PersonaSource.model_validate(source).names_language
+
+
+def _chunks(
+    connection: duckdb.DuckDBPyConnection, pool: str, language: str, *, named: bool
+) -> Iterator[list[tuple[str, str]]]:
+    """The personas of a pool and language; where the language is `named`, only those that are in it: no encoder has
+    read the others."""
+    from tasks.foundation.languages import language_of
     from tasks.personas.rethreshold import READ_AT_ONCE
 
     rows = connection.execute(PERSONAS, [pool, language])
     while chunk := rows.fetchmany(READ_AT_ONCE):
-        yield chunk
+        yield [each for each in chunk if language_of(each[1]) == language] if named else chunk

@@ -15,7 +15,8 @@ from tasks.conflicts.prompts import (
 )
 from tasks.conflicts.select import how_many
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.planning.estimate import LANGUAGES, Ask, Estimate, Kind, Portion, View
+from tasks.foundation.languages import LANGUAGES
+from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, View
 from tasks.foundation.planning.extremes import largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span

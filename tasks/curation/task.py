@@ -30,14 +30,13 @@ from tasks.foundation.accounting import Accounting
 from tasks.foundation.elements import comparison_key, reviewed_labels
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.records import RECORD_TABLES, Record, records
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
 from tasks.foundation.tables.operations import Reject
 
 log = logging.getLogger(__name__)
-
-LANGUAGES = ("en", "zh")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ stored vectors, which batches change by about 1e-6, and no text is encoded again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -78,6 +79,30 @@ def deduplicate(
     for start in range(0, len(order), block):
         walk.through(range(start, min(start + block, len(order))))
     return walk.result()
+
+
+_WHY: dict[Method, str] = {
+    "exact": "have the text of a kept one",
+    "embedding": "are near one by the encoder",
+    "minhash": "are near one by their characters",
+}
+
+
+def told_if_most(n: int, methods: Iterable[Method], kept: Iterable[str], setting: str) -> str | None:
+    """What to warn of where more than half of `n` texts were dropped: how, and because of whom; else None.
+
+    `methods` and `kept` (whom it is like) have an entry for each dropped one; `setting` decided from what likeness.
+    """
+    by_method, by_kept = Counter(methods), Counter(kept)
+    dropped = by_method.total()
+    if 2 * dropped <= n:
+        return None
+    why = ", ".join(f"{count:,} {_WHY[method]}" for method, count in by_method.most_common())
+    ((most, times),) = by_kept.most_common(1)
+    return (
+        f"deduplication dropped {dropped:,} of {n:,}: {why}. {times:,} are like {most}. Look at them in the table "
+        f"`duplicates` before you go on: texts of one template, or {setting} too low?"
+    )
 
 
 def check_lengths(vectors: np.ndarray, ids: Sequence[str]) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from tasks.foundation.dedupe import Dropped, deduplicate
+from tasks.foundation.dedupe import Dropped, deduplicate, told_if_most
 from tasks.foundation.dedupe_texts import deduplicate_texts, levelled
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.sections import NearSection
-from tasks.foundation.similarity import LANGUAGES, Similarity
+from tasks.foundation.similarity import ByCharacters, Similarity, readable
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.types import Language
 
@@ -34,11 +35,35 @@ def duplicates_among(
     Without `near` only repeats are found (but for case, width and spaces). The result depends on ids and texts only,
     not on their order.
     """
-    if len(texts) < 2:
-        return []
-    ids = list(texts)
-    same = [levelled(texts[each]) for each in ids]
-    dropped = _repeats(ids, same, seed) if near is None else _near(ids, same, texts, language, similarity, near, seed)
+    found = _found(table, texts, language, similarity, near, seed)
+    told = told_if_most(
+        len(texts), (each.method for each in found), (each.duplicate_of for each in found), "the dedup threshold"
+    )
+    if told:
+        log.warning("%s, %s: %s", table, LANGUAGES[language], told)
+    return found
+
+
+def _found(
+    table: str,
+    texts: Mapping[str, str],
+    language: Language,
+    similarity: Similarity,
+    near: NearSection | None,
+    seed: int,
+) -> list[Duplicate]:
+    if near is None:
+        return _rows(table, list(texts), _repeats(list(texts), [levelled(text) for text in texts.values()], seed))
+    read = {each: text for each, text in texts.items() if readable(similarity, text, language)}
+    others = {each: text for each, text in texts.items() if each not in read}
+    by_characters = ByCharacters(language, f"they are not in {LANGUAGES[language]}")
+    return [
+        *_rows(table, list(read), _near(read, language, similarity, near, seed)),
+        *_rows(table, list(others), _near(others, language, by_characters, near, seed)),
+    ]
+
+
+def _rows(table: str, ids: Sequence[str], dropped: Sequence[Dropped]) -> list[Duplicate]:
     return [
         Duplicate(
             table_name=table,
@@ -59,26 +84,21 @@ def _repeats(ids: Sequence[str], same: Sequence[str], seed: int) -> list[Dropped
 
 
 def _near(
-    ids: Sequence[str],
-    same: Sequence[str],
-    texts: Mapping[str, str],
-    language: Language,
-    similarity: Similarity,
-    near: NearSection,
-    seed: int,
+    texts: Mapping[str, str], language: Language, similarity: Similarity, near: NearSection, seed: int
 ) -> Sequence[Dropped]:
+    if len(texts) < 2:
+        return ()
+    ids, said = list(texts), list(texts.values())
+    same = list(map(levelled, said))
     if isinstance(similarity, Encoder):
-        found = deduplicate(
+        return deduplicate(
             ids,
             same,
-            similarity.encode([texts[each] for each in ids]),
-            lambda position: similarity.encode_alone(texts[ids[position]]),
+            similarity.encode(said),
+            lambda position: similarity.encode_alone(said[position]),
             threshold=near.cosine,
             seed=seed,
             slack=similarity.slack,
-        )
-        return found.dropped
+        ).dropped
     log.info("%d %s %s", len(ids), LANGUAGES[language], similarity.told)
-    return deduplicate_texts(
-        ids, same, lambda position: texts[ids[position]], language, threshold=near.jaccard, seed=seed
-    ).dropped
+    return deduplicate_texts(ids, same, said.__getitem__, language, threshold=near.jaccard, seed=seed).dropped

@@ -16,7 +16,7 @@ from tasks.foundation.dedupe_texts import levelled
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seed_of
 from tasks.foundation.near_texts import in_common, sequences
-from tasks.foundation.similarity import Similarity
+from tasks.foundation.similarity import Similarity, readable
 from tasks.foundation.tables.personas import Diversity
 from tasks.foundation.tables.types import Language
 
@@ -26,8 +26,9 @@ MOST_PAIRS = 20_000
 
 def likeness(table: str, texts: Sequence[str], language: Language, similarity: Similarity, seed: int) -> Diversity:
     """How alike the texts of a table's rows are on average: 0 nothing in common, 1 all the same; None for fewer than
-    two."""
+    two. Texts that the encoder cannot read are not counted."""
     by_encoder = isinstance(similarity, Encoder)
+    texts = [text for text in texts if readable(similarity, text, language)]
     mean: float | None = None
     pairs = [] if by_encoder else sampled_pairs(len(texts), seed)
     if isinstance(similarity, Encoder) and len(texts) > 1:

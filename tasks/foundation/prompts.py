@@ -25,10 +25,11 @@ from tasks.foundation.checkout import ROOT
 from tasks.foundation.defuse import defused
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.llm.request import Message
+from tasks.foundation.once import load_yaml
 
 PROMPTS = ROOT / "prompts"
-LANGUAGES = ("en", "zh")
 _TAG = re.compile(r"</?([a-z][a-z0-9_]*)>", re.IGNORECASE)
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
@@ -109,7 +110,7 @@ class Prompt(Generic[I, R]):
 @cache
 def _read(path: Path) -> _PromptFile:
     try:
-        return _PromptFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return _PromptFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise PromptError(f"prompt {path}: expected description, system and user: {error}") from None
 

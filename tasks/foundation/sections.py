@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.foundation.checkout import ROOT
+from tasks.foundation.languages import language_named
+from tasks.foundation.tables.types import Language
 
 
 class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Knob:
+    """Marks a setting that cannot change the data, and so is no part of a fingerprint: `Annotated[…, Knob]`. A comment
+    beside it says why."""
 
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -22,9 +29,29 @@ IfNone = Annotated[str, Field(pattern=r"^(fail|keep [1-9][0-9]*)$")]
 """What to do where nothing is good enough: stop, or (for trying things out) keep so many all the same."""
 
 
+def _named(value: object) -> object:
+    """A language as the tables have it, however it is written; what names none is left for the check to refuse."""
+    return (language_named(value) or value) if isinstance(value, str) else value
+
+
+InLanguage = Annotated[Language, BeforeValidator(_named)]
+"""A language that prompts are written in: `en`, `EN`, `en-US`, `English`; `zh`, `zh-Hans`, `中文`."""
+
+
 def kept_by(if_none: str) -> int:
     """`"keep 3"` → 3, `"fail"` → 0."""
     return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
+
+
+def _each_once(entries: list[Any]) -> list[Any]:
+    twice = dict.fromkeys(str(entry) for entry in entries if entries.count(entry) > 1)
+    if twice:
+        raise ValueError(f"expected each once, found {', '.join(twice)} again")
+    return entries
+
+
+EachOnce = AfterValidator(_each_once)
+Targets = Annotated[list[str], Field(min_length=1), EachOnce]
 
 
 class PerLanguage(Section):
@@ -50,6 +77,8 @@ class Source(Section):
     split: str | None = None
     limit: Positive | None = None
     licence: str = "unknown"
+    language: InLanguage | None = None
+    """What its rows are taken to be in, unless one says so itself; null: told from what they say."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Source:
@@ -87,6 +116,11 @@ class PersonaSource(Source):
     """For `mapped`: our column → theirs."""
 
     @property
+    def names_language(self) -> bool:
+        """Whether a language is named by the source or its rows; else it is told from the texts."""
+        return self.language is not None or "language" in self.mapping
+
+    @property
     def name(self) -> str:
         return self.pool
 
@@ -95,7 +129,7 @@ class InspirationSource(Section):
     """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
 
     path: str
-    language: Literal["en", "zh"]
+    language: InLanguage
     one_text_per: Literal["line", "paragraph"] = "line"
     licence: str = "unknown"
 
@@ -125,12 +159,12 @@ class BudgetSection(Section):
 
 class RunSection(Section):
     seed: int
-    benchmark: Literal["both", "demo", "eyt"]
+    benchmark: Annotated[Literal["both", "demo", "eyt"], Knob]  # which stages run, not what they write
     fresh: bool
-    budget: BudgetSection
-    concurrent_shards: Positive
-    rows_in_flight: Positive
-    lock_wait_seconds: Annotated[float, Field(ge=0)]
+    budget: Annotated[BudgetSection, Knob]  # when to stop
+    concurrent_shards: Annotated[Positive, Knob]  # speed
+    rows_in_flight: Annotated[Positive, Knob]  # speed
+    lock_wait_seconds: Annotated[float, Field(ge=0), Knob]  # patience
 
 
 class BatchSection(Section):
@@ -143,13 +177,13 @@ class BatchSection(Section):
 
 class LlmSection(Section):
     max_reasks: Count
-    retry_attempts: Positive
-    retry_base_seconds: Annotated[float, Field(ge=0)]
-    outage_seconds: Annotated[float, Field(gt=0)]
-    salvage_rounds: Count
-    replay_only: bool
-    share_limits: bool
-    batch: BatchSection
+    retry_attempts: Annotated[Positive, Knob]  # patience: an answer is the same after one try or five
+    retry_base_seconds: Annotated[float, Field(ge=0), Knob]  # patience
+    outage_seconds: Annotated[float, Field(gt=0), Knob]  # patience
+    salvage_rounds: Annotated[Count, Knob]  # patience
+    replay_only: Annotated[bool, Knob]  # whether a missing reply may be bought, not what it says
+    share_limits: Annotated[bool, Knob]  # speed
+    batch: Annotated[BatchSection, Knob]  # how the same requests travel
 
 
 class EncoderSection(Section):
@@ -174,9 +208,9 @@ class EncoderSection(Section):
 class StageSection(Section):
     """What every stage has: how its rows are dealt out, when it has failed too often, what it may spend."""
 
-    shard_rows: Positive
-    max_failure_rate: Annotated[float, Field(ge=0, le=1)]
-    budget: BudgetSection = BudgetSection()
+    shard_rows: Annotated[Positive, Knob]  # how rows are dealt out; every row is worked alone
+    max_failure_rate: Annotated[float, Field(ge=0, le=1), Knob]  # when to stop, not what to write
+    budget: Annotated[BudgetSection, Knob] = BudgetSection()  # when to stop
 
     def of(self, member: str | None) -> Self:
         """The section as far as it concerns one member of a stage that fans out."""
@@ -186,14 +220,14 @@ class StageSection(Section):
 class BatchableSection(StageSection):
     """A stage whose rows are single requests: they may travel through a provider's batch API."""
 
-    mode: Literal["live", "batch"] = "live"
+    mode: Annotated[Literal["live", "batch"], Knob] = "live"  # how the same requests travel
 
 
 class DedupSection(Section):
     threshold: Share
     encode: Literal["truncate", "windows"]
     jaccard: Share
-    search: Literal["exact", "faiss"]
+    search: Annotated[Literal["exact", "faiss"], Knob]  # two ways to the same pairs, of which the same are decided on
 
 
 class NearSection(Section):
@@ -211,12 +245,12 @@ class PersonasSection(BatchableSection):
     temperature: Temperature
     max_tokens: Positive
     characters: PerLanguage
-    inspirations: list[InspirationSource]
+    inspirations: Annotated[list[InspirationSource], EachOnce]
     character_dedup: NearSection | None
 
 
 class ScenesSection(BatchableSection):
-    sources: list[SceneSource]
+    sources: Annotated[list[SceneSource], EachOnce]
     min_turns: Annotated[int, Field(ge=2)]
     max_turns: Annotated[int, Field(ge=2)]
     max_characters: Positive
@@ -267,7 +301,7 @@ class DialoguesSection(StageSection):
 
 
 class VotingSection(BatchableSection):
-    annotators: Annotated[list[str], Field(min_length=2)]
+    annotators: Annotated[list[str], Field(min_length=2), EachOnce]
     arbiter: str
     temperature: Temperature
     max_tokens: Positive
@@ -287,20 +321,10 @@ class CurationSection(StageSection):
 
 class ChatseedsSection(BatchableSection):
     per_pool: Positive
-    language: Literal["en", "zh"]
+    language: InLanguage
     seeder: str
     temperature: Temperature
     max_tokens: Positive
-
-
-def _each_once(aliases: list[str]) -> list[str]:
-    twice = sorted({alias for alias in aliases if aliases.count(alias) > 1})
-    if twice:
-        raise ValueError(f"expected each alias once, found {', '.join(twice)} again")
-    return aliases
-
-
-Targets = Annotated[list[str], Field(min_length=1), AfterValidator(_each_once)]
 
 
 class AwarenessSection(BatchableSection):
@@ -336,9 +360,9 @@ class ConversationSection(StageSection):
 class SubsampleSection(Section):
     """Judges that see only a stratified sample of the conversations, beside those that see all."""
 
-    judges: Annotated[list[str], Field(min_length=1)]
+    judges: Targets
     n: Positive
-    by: list[Literal["pool", "target"]]
+    by: Annotated[list[Literal["pool", "target"]], EachOnce]
     seed: int
 
 
@@ -346,7 +370,7 @@ class JudgingSection(BatchableSection):
     judges: Targets
     temperature: Temperature
     max_tokens: Positive
-    prompt_language: Literal["en", "zh"]
+    prompt_language: InLanguage
     subscore_scale: Literal["half", "binary"]
     split: Literal["none", "dimension"]
     subsample: SubsampleSection | None
@@ -379,7 +403,7 @@ Alpha = Annotated[float, Field(gt=0, lt=0.5)]
 
 class MetricsSection(StageSection):
     alpha: Alpha
-    alpha_sweep: list[Alpha]
+    alpha_sweep: Annotated[list[Alpha], EachOnce]
     panel_rule: Literal["majority", "mean"]
     resamples: Annotated[int, Field(ge=1, le=100_000)]
     mattr_window: Positive

@@ -9,6 +9,7 @@ environment variable that holds a key, and only the provider reads it.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +17,13 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource
 
 from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.once import GivenTwice, load_yaml, once
 from tasks.foundation.sections import (
     AwarenessSection,
     ChatseedsSection,
@@ -31,6 +34,7 @@ from tasks.foundation.sections import (
     EncoderSection,
     InteractionSection,
     JudgingSection,
+    Knob,
     LlmSection,
     MetricsSection,
     PersonasSection,
@@ -51,26 +55,6 @@ OTHER_ENVIRONMENT = (
 """Names that are ours but no setting: where things lie, and what tests use."""
 BENCHMARKS_PREFIX = "COLLOQUY_BENCH_"
 """Names that the benchmarks use."""
-
-KNOBS = (
-    # Settings that cannot change the data, left out of every fingerprint. Each line says why.
-    "shard_rows",  # how rows are dealt out; every row is worked alone
-    "max_failure_rate",  # when to stop, not what to write
-    "benchmark",  # which stages run, not what they write
-    "concurrent_shards",  # speed
-    "rows_in_flight",  # speed
-    "search",  # two ways to the same pairs, of which the same are decided on
-    "lock_wait_seconds",  # patience
-    "retry_attempts",  # patience: an answer is the same after one try or five
-    "retry_base_seconds",  # patience
-    "outage_seconds",  # patience
-    "salvage_rounds",  # patience
-    "replay_only",  # whether a missing reply may be bought, not what it says
-    "share_limits",  # speed
-    "batch",  # how the same requests travel
-    "mode",  # how the same requests travel
-    "budget",  # when to stop
-)
 
 
 class Settings(BaseSettings):
@@ -125,7 +109,7 @@ def load_settings(profile: str | None = None, overrides: Sequence[str] = ()) -> 
         "profile": _read_layer(profile_file(profile)),
         "base": _read_layer(CONFIGS / "base.yaml"),
     }
-    _refuse_unknown_environment(os.environ)
+    _check_environment(os.environ)
     try:
         return Settings(**layers)  # type: ignore[arg-type]
     except ValidationError as error:
@@ -170,7 +154,8 @@ def _is_file(path: Path) -> bool:
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    """`["voting.arbiter=x"]` → `{"voting": {"arbiter": "x"}}`; ConfigError for another shape."""
+    """`["voting.arbiter=x"]` → `{"voting": {"arbiter": "x"}}`; ConfigError for another shape. Of several for one
+    setting the last one holds."""
     nested: dict[str, Any] = {}
     for override in overrides:
         name, equals, value = override.partition("=")
@@ -185,15 +170,26 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
             if not isinstance(level, dict):
                 raise ConfigError(f"{override!r} sets a part of what another --set gives as a whole")
         try:
-            level[parts[-1]] = yaml.safe_load(value)
+            level[parts[-1]] = load_yaml(value)
         except yaml.YAMLError as error:
             raise ConfigError(f"the value of {override!r} is not YAML: {error}") from None
     return nested
 
 
+def refuse_twice(overrides: Iterable[str]) -> None:
+    """ConfigError where one override would take another one's place. A whole may come before its parts."""
+    given: dict[str, tuple[str, str]] = {}
+    for override in overrides:
+        name, _, value = map(str.strip, override.partition("="))
+        for other, (earlier, before) in given.items():
+            if (other == name and before != value) or other.startswith(f"{name}."):
+                raise ConfigError(f"setting {other} is given twice, by {earlier!r} and {override!r}: leave one out")
+        given[name] = (override, value)
+
+
 def _read_layer(path: Path) -> dict[str, Any]:
     try:
-        layer = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        layer = load_yaml(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if not isinstance(layer, dict):
@@ -212,16 +208,45 @@ def _names_in(value: Any) -> Iterator[Any]:
         yield from _names_in(each)
 
 
-def _refuse_unknown_environment(environment: Mapping[str, str]) -> None:
+def _check_environment(environment: Mapping[str, str]) -> None:
+    """ConfigError for a variable that is no setting, and for a setting that two variables give."""
     known = {f"{ENVIRONMENT_PREFIX}{name}".upper() for name in _dotted_names("__")}
-    for name in environment:
-        if not name.startswith(ENVIRONMENT_PREFIX) or name.startswith(BENCHMARKS_PREFIX):
+    given: dict[str, str] = {}
+    for name, value in environment.items():
+        plain = name.upper()  # pydantic reads names in any case
+        if not plain.startswith(ENVIRONMENT_PREFIX) or plain.startswith(BENCHMARKS_PREFIX):
             continue
-        if name not in known and name not in OTHER_ENVIRONMENT:
+        if plain in known:
+            _refuse_given_by_two(name, value, given)
+        elif plain not in OTHER_ENVIRONMENT:
             raise ConfigError(
                 f"environment variable {name} is no setting{_did_you_mean(name, [*known, *OTHER_ENVIRONMENT])}. "
                 f"Settings are {ENVIRONMENT_PREFIX}<SECTION>__<KEY>, for example COLLOQUY_RUN__SEED."
             )
+
+
+def _refuse_given_by_two(variable: str, value: str, given: dict[str, str]) -> None:
+    """ConfigError naming both variables of a setting; `given` has the settings before it with their variables."""
+    path = variable.upper().removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+    try:
+        inner = json.loads(value, object_pairs_hook=once)
+    except GivenTwice as error:
+        raise ConfigError(f"environment variable {variable}: {error}") from None
+    except ValueError:
+        inner = value
+    for name in _leaves(".".join(path), inner):
+        other = given.setdefault(name, variable)
+        if other != variable:
+            raise ConfigError(
+                f"setting {name} is given twice, by the environment variables {other} and {variable}: unset one"
+            )
+
+
+def _leaves(name: str, value: Any) -> list[str]:
+    """The settings that a value gives: itself, or, of an object, those within it."""
+    if not isinstance(value, dict):
+        return [name]
+    return [leaf for key, inner in value.items() for leaf in _leaves(f"{name}.{key}", inner)]
 
 
 def _dotted_names(separator: str = ".", model: type[BaseModel] = Settings) -> list[str]:
@@ -252,12 +277,15 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def without_knobs(value: Any) -> Any:
-    """A settings section as plain data, less the names in `KNOBS`: what a fingerprint hashes."""
+def without_knobs(section: BaseModel) -> dict[str, Any]:
+    """A settings section as plain data, less the fields that are marked as a `Knob`: what a fingerprint hashes."""
+    fields = type(section).model_fields.items()
+    return {name: _plain(getattr(section, name)) for name, field in fields if Knob not in field.metadata}
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json")
-    if isinstance(value, dict):
-        return {name: without_knobs(inner) for name, inner in value.items() if name not in KNOBS}
+        return without_knobs(value)
     if isinstance(value, list):
-        return [without_knobs(inner) for inner in value]
-    return value
+        return [_plain(inner) for inner in value]
+    return to_jsonable_python(value)

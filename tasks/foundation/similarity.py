@@ -2,7 +2,7 @@
 
 An encoder is used for the languages it was trained on and for no other: MiniLM, the papers' encoder, knows English
 only, and gives Chinese texts vectors that mean nothing. Where no encoder knows the language, or its weights are not
-here, texts are compared by their characters (MinHash).
+here, texts are compared by their characters (MinHash); so are those that are in another language than is said of them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.encoding.network import Precision
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.languages import LANGUAGES, language_of
 from tasks.foundation.settings import Settings
 from tasks.foundation.tables.types import Language
 from tasks.foundation.weights import missing, weights_of
 
-LANGUAGES: dict[Language, str] = {"en": "English", "zh": "Chinese"}
 BY_CHARACTERS = "minhash"
 
 
@@ -58,6 +58,12 @@ def similarity_of(language: Language, settings: Settings, cache: Path | None = N
         return ByCharacters(language, problem)
     precision: Precision = section.precision
     return Encoder(name, cache, precision, threads=section.threads, folder=folder)
+
+
+def readable(similarity: Similarity, text: str, language: Language) -> bool:
+    """Whether a text, said to be in a language, may be held against others in this way: by an encoder only if it is
+    in it. Vectors of texts that an encoder cannot read are alike, whatever they say."""
+    return isinstance(similarity, ByCharacters) or language_of(text) == language
 
 
 def recorded(similarity: Similarity) -> dict[str, str]:

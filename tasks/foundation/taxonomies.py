@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
+from tasks.foundation.once import load_yaml
 
 
 class _LabelFile(BaseModel):
@@ -76,7 +77,7 @@ def taxonomy(name: str) -> Taxonomy:
     """The taxonomy of configs/taxonomies/<name>.yaml; ConfigError when it is missing or malformed."""
     path = CONFIGS / "taxonomies" / f"{name}.yaml"
     try:
-        file = _TaxonomyFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        file = _TaxonomyFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise ConfigError(f"taxonomy {path}: {error}") from None
     names = [label.name for label in file.labels]

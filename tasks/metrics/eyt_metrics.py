@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.foundation.languages import LANGUAGES, language_of
 from tasks.foundation.sections import MetricsSection
-from tasks.foundation.similarity import LANGUAGES
-from tasks.foundation.sources.script import language_of
 from tasks.foundation.tables.evaluation import TurnDrift
-from tasks.foundation.tables.types import Language
 from tasks.foundation.taxonomies import taxonomy
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
@@ -118,8 +116,8 @@ def drift_rows(study: Study, trajectory: Trajectory) -> list[TurnDrift]:
 def _near_finals(
     finals: Sequence[str | None], latent: Sequence[str | None], vectors: Mapping[str, np.ndarray], encode_in: EncodeIn
 ) -> np.ndarray:
-    """The cosine of each turn's latent intent with the final intent [turns]; NaN where that is Chinese and no encoder
-    here knows both languages."""
+    """The cosine of each turn's latent intent with the final intent [turns]; NaN where no encoder here knows both
+    languages."""
     near = np.full(len(finals), np.nan)
     for language in LANGUAGES:
         turns = [turn for turn, final in enumerate(finals) if _language(final) == language]
@@ -132,10 +130,12 @@ def _near_finals(
             near[turns] = 1 - turn_drifts(ends, labels, vectors_of([*ends, *labels], encode))
         else:
             log.warning("no encoder here knows %s: final intents in it have no alignment", LANGUAGES[language])
+    if others := {final for final in finals if final is not None and _language(final) not in LANGUAGES}:
+        log.warning("%d final intents are in no language that an encoder here knows: no alignment", len(others))
     return near
 
 
-def _language(text: str | None) -> Language:
+def _language(text: str | None) -> str | None:
     return language_of(text or "")
 
 

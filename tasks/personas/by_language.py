@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from tasks.foundation.dedupe import Deduplicated, deduplicate
 from tasks.foundation.dedupe_texts import deduplicate_texts
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.sections import DedupSection
-from tasks.foundation.similarity import LANGUAGES, Similarity
+from tasks.foundation.similarity import Similarity
 from tasks.foundation.stage import Stored
 from tasks.foundation.tables.types import Language
 from tasks.personas.gather import Gathered
@@ -36,14 +37,32 @@ def deduplicate_each(
     for language in LANGUAGES:
         positions = [position for position, found in enumerate(held.languages) if found == language]
         if positions:
-            some = Some(here, stored, held, language, positions)
             similarity = similarity_of(language)
             if isinstance(similarity, Encoder):
-                parts.append(some.by_encoder(similarity.reading(dedup.encode), dedup, seed))
+                parts += _by_encoder(Some(here, stored, held, language, positions), similarity, dedup, seed)
             else:
                 log.warning("pool %s, %s: %s", here.source.pool, LANGUAGES[language], similarity.told)
-                parts.append(some.by_characters(dedup, seed))
+                parts.append(Some(here, stored, held, language, positions).by_characters(dedup, seed))
     return parts[0] if len(parts) == 1 else _joined(parts, held.ids, seed)
+
+
+def _by_encoder(some: Some, encoder: Encoder, dedup: DedupSection, seed: int) -> list[Deduplicated]:
+    """By the encoder those that are in its language; by characters those that are only said to be."""
+    misnamed = [position for position in some.positions if position in some.held.misnamed]
+    if not misnamed:
+        return [some.by_encoder(encoder.reading(dedup.encode), dedup, seed)]
+    log.warning(
+        "pool %s: %d of %d texts said to be %s are in another language and are compared by their characters",
+        some.here.source.pool,
+        len(misnamed),
+        len(some.positions),
+        LANGUAGES[some.language],
+    )
+    found = [replace(some, positions=misnamed).by_characters(dedup, seed)]
+    rest = [position for position in some.positions if position not in some.held.misnamed]
+    if rest:
+        found.append(replace(some, positions=rest).by_encoder(encoder.reading(dedup.encode), dedup, seed))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +97,13 @@ class Some:
     def vectors(self, encoder: Encoder) -> np.ndarray:
         """Unit float32 [n, d], in the order of the candidates."""
         vectors = np.empty((len(self.positions), encoder.dimensions), np.float32)
-        done = 0
-        for batch in sliced(self.stored.batches(["description", "language"]), self.here.start, self.here.stop):
-            texts = batch.filter(pc.equal(batch["language"], self.language))["description"].to_pylist()
+        wanted = np.zeros(self.here.stop - self.here.start, bool)
+        wanted[list(self.positions)] = True
+        seen = done = 0
+        for batch in sliced(self.stored.batches(["description"]), self.here.start, self.here.stop):
+            texts = batch.filter(pa.array(wanted[seen : seen + batch.num_rows]))["description"].to_pylist()
             encoder.encode(texts, out=vectors[done : done + len(texts)])
-            done += len(texts)
+            seen, done = seen + batch.num_rows, done + len(texts)
         return vectors
 
     def _own(self, column: Sequence[str]) -> list[str]:

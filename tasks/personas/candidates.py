@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from tasks.foundation.sections import PersonaSource
 from tasks.foundation.tables import TABLES
-from tasks.personas.ages import age_bucket
 from tasks.personas.pieces import PieceCounter
 from tasks.personas.reading import Persona, Reading
 from tasks.personas.stratify import stratum_of
@@ -31,7 +30,6 @@ def candidate_batch(
     columns = {name: [getattr(persona, name) for persona in personas] for name in AS_READ}
     columns["big_five"] = [each and each.model_dump() for each in columns["big_five"]]
     columns["persona_id"] = [reading.persona_id(persona.source_key) for persona in personas]
-    columns["age_bucket"] = [age_bucket(persona.age) for persona in personas]
     columns["stratum"] = strata_of(columns, source)
     columns["token_count"] = pieces.count([persona.description for persona in personas])
     columns["pool"] = [source.pool] * len(personas)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tasks.foundation.languages import language_of
 from tasks.foundation.stage import Stored
 from tasks.personas.gather import Gathered
 
@@ -21,16 +22,22 @@ class Candidates:
     strata: list[str] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
     text_hashes: list[str] = field(default_factory=list)
+    misnamed: set[int] = field(default_factory=set)
+    """Those whose text is in another language than its row or source says."""
 
 
 def load(here: Gathered, stored: Stored) -> Candidates:
     """The candidates of a source."""
-    candidates = Candidates()
+    candidates, named = Candidates(), here.source.names_language
     for batch in sliced(stored.batches(["persona_id", "description", "stratum", "language"]), here.start, here.stop):
         texts = batch["description"].to_pylist()
         candidates.ids += batch["persona_id"].to_pylist()
         candidates.strata += batch["stratum"].to_pylist()
-        candidates.languages += map(sys.intern, batch["language"].to_pylist())
+        languages = batch["language"].to_pylist()
+        if named:
+            pairs = enumerate(zip(texts, languages, strict=True), start=len(candidates.languages))
+            candidates.misnamed |= {place for place, (text, language) in pairs if language_of(text) != language}
+        candidates.languages += map(sys.intern, languages)
         candidates.text_hashes += map(text_hash, texts)
     return candidates
 

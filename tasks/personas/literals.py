@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any
 
+from tasks.foundation.once import GivenTwice, once
 from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.texts import one_line
 
@@ -20,6 +21,10 @@ _TEXT = r"(?:'[^'\\\n\r]*'|\"[^\"\\\n\r]*\")"
 _TEXTS = re.compile(_TEXT)
 _PLAIN_LIST = re.compile(rf"\[(?:{_TEXT}(?:, {_TEXT})*)?\]")
 """A list as Python prints one of simple texts: what nearly every row holds, read without the parser."""
+
+
+class _GivenTwice(BadRow):
+    """An object that has a key again with another value."""
 
 
 def parse_literal(text: str, column: str) -> Any:
@@ -35,9 +40,22 @@ def parse_literal(text: str, column: str) -> Any:
             f"found {len(text)} and {_depth(text)}"
         )
     try:
-        return _as_json(ast.literal_eval(text))
+        tree = ast.parse(text, mode="eval")
+        _refuse_twice(tree, column)
+        return _as_json(ast.literal_eval(tree))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise BadRow(f"expected a Python literal in {column}, found {text[:80]!r}") from None
+
+
+def _refuse_twice(tree: ast.Expression, column: str) -> None:
+    for node in ast.walk(tree):
+        values: dict[str, set[str]] = {}
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant):
+                    values.setdefault(str(key.value), set()).add(ast.dump(value))
+        if twice := [key for key, found in values.items() if len(found) > 1]:
+            raise _GivenTwice(f"expected each key once in {column}, found that {twice[0]} is given twice")
 
 
 def parse_list(value: Any, column: str) -> tuple[str, ...]:
@@ -67,11 +85,15 @@ def _loaded(text: str, column: str) -> Any:
     if len(text) > LONGEST:
         raise BadRow(f"expected at most {LONGEST} characters in {column}, found {len(text)}")
     try:
-        return _as_json(json.loads(text))
+        return _as_json(json.loads(text, object_pairs_hook=once))
+    except GivenTwice as error:
+        raise _GivenTwice(f"expected each key once in {column}, found that {error}") from None
     except (ValueError, TypeError, RecursionError):
         pass
     try:
         return parse_literal(text, column)
+    except _GivenTwice:
+        raise
     except BadRow:
         return None
 

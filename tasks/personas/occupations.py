@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.once import load_yaml
 
 OCCUPATIONS = CONFIGS / "occupations.yaml"
 OTHER = "other"
@@ -58,7 +59,7 @@ class OccupationMapping:
 def occupation_mapping(path: Path = OCCUPATIONS) -> OccupationMapping:
     """The mapping file, checked; ConfigError when it names an unknown group or an occupation twice."""
     try:
-        file = _MappingFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        file = _MappingFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise ConfigError(f"occupation mapping {path}: {error}") from None
     named = [*file.exact, *(rule.group for rule in file.rules)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
 from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
-from tasks.foundation.sources.script import language_of
-from tasks.foundation.sources.texts import one_line
+from tasks.foundation.sources.language import row_language
+from tasks.foundation.sources.texts import one_line, present
 from tasks.foundation.tables.types import Language
-from tasks.personas.ages import parse_age
+from tasks.personas.ages import bucket_told, parse_age
 from tasks.personas.big_five import big_five_of
 from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
@@ -58,38 +58,33 @@ def read_mapped(source: PersonaSource, reading: Reading) -> Iterator[Persona | N
     described = source.mapping["description"]
     optional = [column for column in source.mapping.values() if column != described]
     rows = open_source(source, required=[described], where=source.where, optional=optional)
-    return read_each(rows, reading, lambda row: parse_row(row, source.mapping))
+    return read_each(rows, reading, lambda row: parse_row(row, source.mapping, source.language))
 
 
-def parse_row(row: SourceRow, mapping: Mapping[str, str]) -> Persona:
-    """One persona; without a mapped `source_key` all that the row says is its key. BadRow for a row that is none."""
-    ours: dict[str, Any] = {name: row.value.get(column) for name, column in mapping.items()}
+def parse_row(row: SourceRow, mapping: Mapping[str, str], language: Language | None = None) -> Persona:
+    """One persona; without a `source_key` of its own all that the row says is its key. `language` is the source's,
+    where the row has none. BadRow for a row that is none, Unwanted for one in a language without prompts."""
+    ours: dict[str, Any] = {name: present(row.value.get(column)) for name, column in mapping.items()}
     description = checked_description(paragraph([words(ours["description"])]))
-    source_key = text_of(ours["source_key"]) if "source_key" in ours else digest(row.json())
+    key = ours.get("source_key")
+    source_key = digest(row.json()) if key is None else text_of(key)
     if not description or source_key is None:
-        raise BadRow(f"expected a description and a key, found {description[:60]!r} and {ours.get('source_key')!r}")
+        raise BadRow(f"expected a description and a key, found {description[:60]!r} and {key!r}")
     texts = {name: text_of(ours.get(name)) for name in TEXTS}
     texts["occupation_group"] = texts["occupation_group"] or occupation_group(texts["occupation"])
     texts["sex"] = sex_of(texts["sex"])
     return Persona(
         source_key=source_key,
-        language=_language(ours.get("language"), description),
+        language=row_language(description, ours.get("language"), language),
         description=description,
         raw=row.json(),
         age=parse_age(ours.get("age")),
+        age_bucket=bucket_told(ours.get("age")),
         big_five=big_five_of({"big_five": ours.get("big_five")}),
         hobbies=_texts(ours.get("hobbies"), mapping.get("hobbies", "")),
         topic_tags=_texts(ours.get("topic_tags"), mapping.get("topic_tags", "")),
         **texts,
     )
-
-
-def _language(value: Any, description: str) -> Language:
-    if value is None:
-        return language_of(description)
-    if value not in get_args(Language):
-        raise BadRow(f"expected the language 'en' or 'zh', found {value!r}")
-    return "zh" if value == "zh" else "en"
 
 
 def _texts(value: Any, column: str) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
-from tasks.foundation.sources.script import language_of
-from tasks.personas.ages import parse_age
+from tasks.foundation.sources.language import row_language
+from tasks.foundation.tables.types import Language
+from tasks.personas.ages import bucket_told, parse_age
 from tasks.personas.big_five import big_five_of
 from tasks.personas.literals import parse_list
 from tasks.personas.occupations import occupation_group
@@ -34,11 +35,13 @@ def read_nemotron(source: PersonaSource, reading: Reading) -> Iterator[Persona |
 
     Raises SourceError for a problem of the whole source.
     """
-    return read_each(open_source(source, required=REQUIRED, where=source.where), reading, parse_row)
+    rows = open_source(source, required=REQUIRED, where=source.where)
+    return read_each(rows, reading, lambda row: parse_row(row, source.language))
 
 
-def parse_row(row: SourceRow) -> Persona:
-    """One persona; BadRow for a row without id or text, with an impossible age or a list that is none."""
+def parse_row(row: SourceRow, language: Language | None = None) -> Persona:
+    """One persona; Unwanted for a row in a language without prompts, BadRow for a row without id or text, with an
+    impossible age or a list that is none."""
     value: Mapping[str, Any] = row.value
     source_key, persona = text_of(value["uuid"]), text_of(first_of(value, ("persona", "concise_persona")))
     if source_key is None or persona is None:
@@ -56,14 +59,16 @@ def parse_row(row: SourceRow) -> Persona:
         city=city,
         state=state,
     )
-    description = checked_description(paragraph([facts, persona, *(text_of(value.get(name)) for name in PROSE)]))
+    prose = paragraph([persona, *(text_of(value.get(name)) for name in PROSE)])
+    description = checked_description(paragraph([facts, prose]))
     return Persona(
         source_key=source_key,
-        language=language_of(description),
+        language=row_language(prose, language),
         description=description,
         raw=row.json(),
         name=_name(value) if "last_name" in value else None,
         age=age,
+        age_bucket=bucket_told(value["age"]),
         sex=sex,
         occupation=detailed or occupation,
         occupation_group=_group(occupation, detailed),

@@ -15,9 +15,10 @@ from typing import Any
 
 from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.sections import PersonaSource
-from tasks.foundation.sources import BadRow, Problem, SourceRow, open_source
-from tasks.foundation.sources.script import language_of
-from tasks.personas.ages import age_told
+from tasks.foundation.sources import BadRow, Problem, SourceRow, Unwanted, open_source
+from tasks.foundation.sources.language import row_language
+from tasks.foundation.tables.types import Language
+from tasks.personas.ages import age_told, bucket_told
 from tasks.personas.buckets import tercile_names
 from tasks.personas.literals import parse_literal, parse_object
 from tasks.personas.occupations import occupation_group
@@ -66,13 +67,14 @@ def read_personamem(source: PersonaSource, reading: Reading) -> Iterator[Persona
     gathered: dict[str, _Gathered] = {}
     for row in open_source(source, required=REQUIRED, where=source.where):
         reading.n_in += 1
-        _gather(row, gathered, reading)
+        _gather(row, gathered, reading, source.language)
         yield None
     yield from _finished(list(gathered.values()))
 
 
-def parse_persona(value: Mapping[str, Any]) -> Persona:
-    """The persona of one row; BadRow for a missing id, an object that is none, or an impossible age."""
+def parse_persona(value: Mapping[str, Any], language: Language | None = None) -> Persona:
+    """The persona of one row, in the `language` that its source names; Unwanted for one without prompts, BadRow for a
+    missing id, an object that is none, or an impossible age."""
     source_key = text_of(value.get("persona_id"))
     if source_key is None:
         raise BadRow(f"expected a persona_id, found {value.get('persona_id')!r}")
@@ -86,11 +88,12 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
     occupation = title_of(persona)
     return Persona(
         source_key=source_key,
-        language=language_of(description),
+        language=row_language(description, language),
         description=description,
         raw=canonical_json(value),
         name=text_of(persona.get("name")),
         age=age_told(age_of(persona)),
+        age_bucket=bucket_told(age_of(persona)),
         sex=sex_of(find(persona, SEX)),
         occupation=occupation,
         occupation_group=occupation_group(occupation),
@@ -105,29 +108,33 @@ def parse_persona(value: Mapping[str, Any]) -> Persona:
     )
 
 
-def _gather(row: SourceRow, gathered: dict[str, _Gathered], reading: Reading) -> None:
+def _gather(row: SourceRow, gathered: dict[str, _Gathered], reading: Reading, language: Language | None) -> None:
     if row.problem is not None:
         reading.leave_out(row, row.problem)
         return
     try:
-        _take(row.value, gathered, reading)
+        _take(row.value, gathered, reading, language)
     except BadRow as bad:
         reading.leave_out(row, Problem("schema", bad.reason))
+    except Unwanted as unwanted:
+        reading.pass_over(row, unwanted)
 
 
-def _take(value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading) -> None:
+def _take(
+    value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading, language: Language | None
+) -> None:
     content = digest(value.get("expanded_persona"))
     told = json.dumps([value.get("short_persona"), value.get("expanded_persona")])  # keys in their order
     telling = digest(told)
     known = gathered.get(text_of(value.get("persona_id")) or "")
     if known is None:
-        persona = parse_persona(value)
+        persona = parse_persona(value, language)
         known = gathered[persona.source_key] = _Gathered(content, {telling: persona}, (persona.raw, telling))
     elif known.content != content:
         raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
     else:
         if telling not in known.told:
-            known.told[telling] = parse_persona(value)
+            known.told[telling] = parse_persona(value, language)
         reading.filtered["further_row"] += 1
         known.least = min(known.least, (canonical_json(value), telling))
     if topic := text_of(value.get(TOPIC)):

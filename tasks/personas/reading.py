@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.foundation.ids import content_id
-from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow
+from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow, Unwanted
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import BigFive, Duplicate
 from tasks.foundation.tables.types import Language
@@ -28,6 +28,7 @@ class Persona:
     raw: str
     name: str | None = None
     age: int | None = None
+    age_bucket: str | None = None
     sex: str | None = None
     occupation: str | None = None
     occupation_group: str | None = None
@@ -74,6 +75,12 @@ class Reading:
         self.failed[problem.kind] += 1
         self.first_failure = self.first_failure or f"{row.where}: {problem.reason}"
         self.rejects.append(self.rejecting.make(self.pool, row, problem))
+
+    def pass_over(self, row: SourceRow, unwanted: Unwanted) -> None:
+        """Ends a row that is fine but not wanted as a reject that says why."""
+        self.filtered[unwanted.why] += 1
+        self.first_failure = self.first_failure or f"{row.where}: {unwanted.problem.reason}"
+        self.rejects.append(self.rejecting.make(self.pool, row, unwanted.problem))
 
     def repeat(self, source_key: str) -> None:
         """Ends a row that repeats an earlier one word for word, its id included."""

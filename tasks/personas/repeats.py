@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tasks.foundation.sources import BadRow, Problem, SourceRow
+from tasks.foundation.sources import BadRow, Problem, SourceRow, Unwanted
 from tasks.personas.reading import Persona, Reading
 
 
@@ -19,6 +19,9 @@ def read_each(
             yield _persona(row, reading, parse, contents)
         except BadRow as bad:
             reading.leave_out(row, Problem("schema", bad.reason))
+            yield None
+        except Unwanted as unwanted:
+            reading.pass_over(row, unwanted)
             yield None
 
 

@@ -50,7 +50,7 @@ class StoredPool:
 
 
 def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], encoder: Encoder) -> StoredPool:
-    """A pool of `n` from chunks of (persona_id, description). StoreError when the cache lacks any of them."""
+    """A pool of at most `n` from chunks of (persona_id, description). StoreError when the cache lacks any of them."""
     pool = StoredPool(name, np.empty((n, encoder.dimensions), np.float32), encoder.slack)
     missing: list[str] = []
     for chunk in personas:
@@ -69,6 +69,7 @@ def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], 
             "the artifacts, as long as the encoder's weights are the same; the stage run again with --force makes "
             "them anew."
         )
+    pool.vectors = pool.vectors[: len(pool.ids)]
     return pool
 
 

@@ -16,6 +16,7 @@ from tasks.foundation.accounting import Accounting
 from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.diversity import likeness
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.records import rows_by
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
@@ -23,7 +24,6 @@ from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import Character, Diversity, Duplicate
-from tasks.foundation.tables.types import Language
 from tasks.personas.attributes import BRIEFS, TAXONOMIES, CharacterBrief, draw_briefs
 from tasks.personas.coverage import coverage_row
 from tasks.personas.gather import Gathered, Writers, gather
@@ -34,7 +34,6 @@ from tasks.personas.pooling import Pool, make_pool
 from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
 from tasks.personas.read_mapped import check_mapping
 
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 DRAFTS = Table("character_drafts", Character, ("character_id",), "one row per designed character, before duplicates go")
 
 log = logging.getLogger(__name__)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.foundation.sources.texts import one_line
+from tasks.foundation.sources.texts import one_line, present
 
 
 def text_of(value: Any) -> str | None:
-    """The value on one line; None for what is absent (null, blank) or no single value."""
+    """The value on one line; None for what is absent (null, blank, "N/A") or no single value."""
+    value = present(value)
     if isinstance(value, str):
         return one_line(value) or None
     if value is None or isinstance(value, bool | dict | list):

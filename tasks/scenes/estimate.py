@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.foundation.planning.estimate import LANGUAGES, Ask, Estimate, Kind, Portion, View
+from tasks.foundation.languages import LANGUAGES
+from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, View
 from tasks.foundation.planning.extremes import filler, largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span

@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.foundation.sections import SceneSource, ScenesSection
-from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow
+from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow, Unwanted
+from tasks.foundation.sources.language import row_language
 from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate
+from tasks.foundation.tables.types import Language
 from tasks.scenes.read_dialogues import dialogue_rows, parse_dialogue
 from tasks.scenes.read_lccc import lccc_rows, parse_lccc
 from tasks.scenes.read_soda import parse_soda, soda_rows
-from tasks.scenes.reading import STAGE_NAME, SourceDialogue, Unwanted, seed_row
+from tasks.scenes.reading import STAGE_NAME, SourceDialogue, seed_row
 from tasks.scenes.repeats import folded, text_key
 from tasks.scenes.wanted import Rules, refuse_length
 
@@ -52,6 +54,7 @@ class _Usable:
 
     row: SourceRow
     dialogue: SourceDialogue
+    language: Language
     said: str
 
 
@@ -79,13 +82,13 @@ class Gathering:
 
     def read(self, number: int, source: SceneSource) -> None:
         """Takes in a whole source, the `number`th. Raises SourceError for a problem of the whole source."""
-        read, parse = READERS[source.reader]
+        read, _ = READERS[source.reader]
         label = f"{number} {source.corpus}"
         before = (self.n_in, self.n_seeds, self.filtered.copy(), self.failed.copy())
         self._first_left_out = ""
         for row in read(source):
             self.n_in += 1
-            self._take(row, parse, label)
+            self._take(row, source, label)
             if len(self._usable) + len(self._rejects) >= CHUNK_ROWS or self._characters >= CHUNK_CHARACTERS:
                 self._settle(source, label)
             if self.n_in % TOLD_EVERY == 0:
@@ -102,19 +105,20 @@ class Gathering:
             max_failure_rate=self.section.max_failure_rate,
         )
 
-    def _take(self, row: SourceRow, parse: Parse, label: str) -> None:
+    def _take(self, row: SourceRow, source: SceneSource, label: str) -> None:
         if row.problem is not None:
             self._fail(row, row.problem, label)
             return
         try:
-            dialogue = parse(row)
+            dialogue = READERS[source.reader][1](row)
             refuse_length(dialogue.texts, self.section)
+            language = row_language(" ".join(dialogue.texts), dialogue.language, source.language)
         except BadRow as bad:
             self._fail(row, Problem("schema", bad.reason), label)
         except Unwanted as unwanted:
             self._leave_out(row, unwanted, label)
         else:
-            self._usable.append(_Usable(row, dialogue, "\n".join(map(folded, dialogue.texts))))
+            self._usable.append(_Usable(row, dialogue, language, "\n".join(map(folded, dialogue.texts))))
             self._characters += len(self._usable[-1].said)
 
     def _settle(self, source: SceneSource, label: str) -> None:
@@ -124,8 +128,7 @@ class Gathering:
             if unwanted is not None:
                 self._leave_out(each.row, unwanted, label)
                 continue
-            dialogue = _with_split(each.dialogue, source)
-            seed = seed_row(dialogue, source.corpus, each.row.index, source.licence)
+            seed = seed_row(each.dialogue, each.language, source, each.row.index)
             if duplicate := self._duplicate(seed["seed_id"], each.said):
                 duplicates.append(duplicate)
             else:
@@ -161,18 +164,11 @@ class Gathering:
 
     def _leave_out(self, row: SourceRow, unwanted: Unwanted, label: str) -> None:
         self.filtered[unwanted.why] += 1
-        problem = Problem("filter", f"{unwanted.why}: {unwanted.reason}")
-        self._first_left_out = self._first_left_out or f"{row.where}: {problem.reason}"
-        self._rejects.append(self._rejecting.make(label, row, problem))
+        self._first_left_out = self._first_left_out or f"{row.where}: {unwanted.problem.reason}"
+        self._rejects.append(self._rejecting.make(label, row, unwanted.problem))
 
 
 def _write(writer: TableWriter, table: str, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
         kind = TABLES[table]
         writer.write(kind.batch({name: [row[name] for row in rows] for name in kind.columns}))
-
-
-def _with_split(dialogue: SourceDialogue, source: SceneSource) -> SourceDialogue:
-    if dialogue.split or not source.split:
-        return dialogue
-    return SourceDialogue(dialogue.speakers, dialogue.texts, dialogue.narrative, source.split)

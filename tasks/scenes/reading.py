@@ -7,48 +7,42 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.foundation.ids import content_id
-from tasks.foundation.sources import BadRow
-from tasks.foundation.sources.script import language_of
+from tasks.foundation.sections import SceneSource
+from tasks.foundation.sources import BadRow, Unwanted
+from tasks.foundation.sources.language import WHY
 from tasks.foundation.sources.texts import one_line
+from tasks.foundation.tables.types import Language
 
 STAGE_NAME = "scenes"
 NO_SPLIT = "all"
-BY_LENGTH = ("not_two_party", "too_short", "too_long")
+BY_SHAPE = ("not_two_party", "too_short", "too_long", WHY)
 """Why a dialogue is left out, beside the rules of configs/dialogue_filters.yaml."""
-
-
-class Unwanted(Exception):
-    """A dialogue that is well formed but not wanted; ends as a `filter` reject, counted by `why`."""
-
-    def __init__(self, why: str, reason: str) -> None:
-        super().__init__(reason)
-        self.why = why
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class SourceDialogue:
-    """One dialogue as its reader understood it."""
+    """One dialogue as its reader understood it; `language` as the row names it."""
 
     speakers: Sequence[str]
     texts: Sequence[str]
     narrative: str | None = None
     split: str | None = None
+    language: Any = None
 
 
-def seed_row(dialogue: SourceDialogue, corpus: str, index: int, licence: str) -> dict[str, Any]:
+def seed_row(dialogue: SourceDialogue, language: Language, source: SceneSource, index: int) -> dict[str, Any]:
     """The row of `seed_dialogues` of a dialogue; its id is a hash over corpus and turns."""
     turns = list(zip(dialogue.speakers, dialogue.texts, strict=True))
     return {
-        "seed_id": content_id("seed", corpus, turns),
-        "corpus": corpus,
-        "split": dialogue.split or NO_SPLIT,
+        "seed_id": content_id("seed", source.corpus, turns),
+        "corpus": source.corpus,
+        "split": dialogue.split or source.split or NO_SPLIT,
         "source_index": index,
-        "language": language_of(" ".join(dialogue.texts)),
+        "language": language,
         "turns": [{"speaker": speaker, "text": text} for speaker, text in turns],
         "turn_count": len(turns),
         "narrative": dialogue.narrative,
-        "licence": licence,
+        "licence": source.licence,
     }
 
 

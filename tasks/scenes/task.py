@@ -12,9 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
+from tasks.foundation.dedupe import told_if_most
 from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.diversity import likeness
 from tasks.foundation.ids import content_id
+from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.records import rows_by
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
@@ -30,7 +32,6 @@ from tasks.scenes.repeats import goals_of
 from tasks.scenes.sampling import Sample, draw
 from tasks.scenes.wanted import FILTERS, filter_rules
 
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 SAMPLED = Table("sampled_seeds", SeedDialogue, ("seed_id",), "one row per seed dialogue to distil")
 DRAFTS = Table("scene_drafts", Scene, ("scene_id",), "one row per distilled seed, before duplicates are dropped")
 
@@ -172,6 +173,10 @@ def _tell(language: Language, sample: Sample, wanted: int) -> None:
             sample.n_there,
             len(sample.duplicates),
         )
+    n, methods = len(sample.ids) + len(sample.duplicates), (each.method for each in sample.duplicates)
+    kept = (each.duplicate_of for each in sample.duplicates)
+    if told := told_if_most(n, methods, kept, "scenes.near_duplicate"):
+        log.warning("seeds in %s: %s", LANGUAGES[language], told)
 
 
 def _tell_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -> None:

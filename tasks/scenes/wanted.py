@@ -16,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.foundation.checkout import CONFIGS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.once import load_yaml
 from tasks.foundation.sections import ScenesSection
-from tasks.scenes.reading import BY_LENGTH, Unwanted
+from tasks.foundation.sources import Unwanted
+from tasks.scenes.reading import BY_SHAPE
 
 FILTERS = CONFIGS / "dialogue_filters.yaml"
 
@@ -75,10 +77,10 @@ def refuse_length(texts: Sequence[str], section: ScenesSection) -> None:
 def filter_rules(path: Path = FILTERS) -> Rules:
     """The rules of the filter file, checked; ConfigError for a name given twice or a pattern that is none."""
     try:
-        file = _FiltersFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        file = _FiltersFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise ConfigError(f"dialogue filters {path}: {error}") from None
-    names = Counter([*BY_LENGTH, *(rule.name for rule in file.rules)])
+    names = Counter([*BY_SHAPE, *(rule.name for rule in file.rules)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise ConfigError(f"dialogue filters {path}: expected names of their own, found {', '.join(twice)} again")
     for rule in file.rules:

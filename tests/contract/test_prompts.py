@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from flows.chain import chain
-from tasks.foundation.prompts import LANGUAGES, PROMPTS, Prompt
+from tasks.foundation.languages import LANGUAGES
+from tasks.foundation.prompts import PROMPTS, Prompt
 
 BOUND: list[Prompt] = [prompt for stage in chain() for prompt in stage.prompts]
 

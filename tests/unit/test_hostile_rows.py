@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.foundation.sources import BadRow, SourceRow
+from tasks.foundation.sources import BadRow, SourceRow, Unwanted
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate, PersonaCandidate
@@ -23,7 +23,6 @@ from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.read_dialogues import parse_dialogue
 from tasks.scenes.read_lccc import parse_lccc
 from tasks.scenes.read_soda import parse_soda
-from tasks.scenes.reading import Unwanted
 from tasks.scenes.task import STAGE as SCENES
 from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 from tests.unit.test_personas_readers import NEMOTRON, personamem_row
@@ -73,7 +72,7 @@ class Ended:
 
 
 def personas_of(path: Path, reader: str = "nemotron") -> Ended:
-    ended = Ended(PERSONAS, f"personas.sources=[{{pool: p, reader: {reader}, path: {path}}}]")
+    ended = Ended(PERSONAS, f"personas.sources=[{{pool: p, reader: {reader}, path: {path}, language: en}}]")
     accounting, candidates = ended.prepared.accounting, ended.rows("persona_candidates")
     pooled = len(ended.rows("persona_pool"))
     near = accounting.filtered.get("duplicate", 0) - sum("#" in row.row_id for row in ended.rows("duplicates"))
@@ -234,7 +233,7 @@ def test_hostile_dialogues_each_end_with_a_reason(tmp_path: Path) -> None:
         ('!{"dialogue": ["x", "y", "z"], "weight": 1e999}', "parse: expected one JSON value"),
     ]
     path = write_jsonl(tmp_path / "rows.jsonl", [*good, *(row for row, _ in bad), *([SODA] * 10_000)])
-    ended = Ended(SCENES, f"scenes.sources=[{{corpus: soda, reader: soda, path: {path}}}]")
+    ended = Ended(SCENES, f"scenes.sources=[{{corpus: soda, reader: soda, path: {path}, language: en}}]")
     accounting = ended.prepared.accounting
     assert accounting.n_in + len(ended.prepared.items) == len(good) + len(bad) + 10_000
     assert accounting.filtered["duplicate"] == 10_000 and accounting.filtered["too_long"] == 1
@@ -266,7 +265,7 @@ MAPPING = {name: name for name in ("source_key", "description", "age", "hobbies"
 
 @settings(max_examples=50)
 @given(columns(*NEMOTRON_COLUMNS, *EXTENDED_COLUMNS), columns(*PERSONAMEM_COLUMNS), columns(*MAPPING))
-def test_no_persona_row_ends_in_anything_but_a_persona_or_a_bad_row(
+def test_no_persona_row_ends_in_anything_but_a_persona_or_why_it_is_none(
     nemotron: dict[str, Any], personamem: dict[str, Any], own: dict[str, Any]
 ) -> None:
     for parse in (
@@ -276,8 +275,8 @@ def test_no_persona_row_ends_in_anything_but_a_persona_or_a_bad_row(
     ):
         try:
             persona = parse()
-        except BadRow as bad:
-            assert bad.reason
+        except (BadRow, Unwanted) as error:
+            assert error.reason
         else:
             assert persona.source_key and persona.description
 

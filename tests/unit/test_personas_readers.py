@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pytest
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.sections import PersonaSource
 from tasks.personas.occupations import occupation_mapping
-from tasks.personas.read_mapped import read_mapped
+from tasks.personas.read_mapped import MAPPABLE, read_mapped
 from tasks.personas.read_nemotron import read_nemotron
 from tasks.personas.read_personamem import read_personamem
 from tasks.personas.reading import Persona, Reading
@@ -136,7 +137,7 @@ def test_the_extended_set_gives_name_race_big_five_and_the_detailed_occupation(t
     }
 
 
-@pytest.mark.parametrize("age", ["unknown", -1, 121, 999, 30.5, True, [30]])
+@pytest.mark.parametrize("age", [-1, "-1", "999", 121, 999, 30.5, True, [30]])
 def test_an_impossible_age_rejects_the_row(tmp_path: Path, age: Any) -> None:
     reading = nemotron(tmp_path, NEMOTRON, NEMOTRON | {"uuid": "u2", "age": age})
     (reject,) = reading.rejects
@@ -146,10 +147,24 @@ def test_an_impossible_age_rejects_the_row(tmp_path: Path, age: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "years"), [(None, None), ("", None), ("41", 41), (41.0, 41), ("41 years old", 41), (0, 0)]
+    ("age", "years", "bucket"),
+    [
+        *(
+            (age, None, None)
+            for age in (None, "", " \t", "N/A", "unknown", "mid-30s", "early forties", "30-39", "34-17")
+        ),
+        *((age, 41, "35–44") for age in ("41", 41, 41.0, "41 years old", " 41 yrs ", "４１岁")),
+        (0, 0, "under 18"),
+        *((age, None, "25–34") for age in ("25-34", "25 – 34", "26 to 30 years", "25至34岁")),
+        *((age, None, "65+") for age in ("65+", "70 and over", "65岁以上")),
+        ("under 18", None, "under 18"),
+    ],
 )
-def test_ages_of_any_spelling_are_read_and_an_absent_one_is_null(tmp_path: Path, age: Any, years: int | None) -> None:
-    assert only(nemotron(tmp_path, NEMOTRON | {"age": age})).age == years
+def test_ages_of_any_spelling_are_read_and_one_that_is_no_number_is_null(
+    tmp_path: Path, age: Any, years: int | None, bucket: str | None
+) -> None:
+    persona = only(nemotron(tmp_path, NEMOTRON | {"age": age}))
+    assert (persona.age, persona.age_bucket) == (years, bucket)
 
 
 @pytest.mark.parametrize("text", ["__import__('os').getcwd()", "['a'", "{'a': 1}", "[" * 5000, "[['a']]"])
@@ -348,6 +363,21 @@ def test_mapped_columns_become_ours(tmp_path: Path) -> None:
     persona = only(mapped(tmp_path, row, mapping))
     assert (persona.source_key, persona.language, persona.age) == ("5", "zh", 70)
     assert (persona.occupation_group, persona.hobbies) == ("healthcare_practitioners", ("fishing",))
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "N/A", " n/a", "#N/A"])
+def test_a_blank_cell_is_no_value_in_any_mapped_column(tmp_path: Path, blank: str) -> None:
+    mapping = {name: f"their_{name}" for name in MAPPABLE}
+    rows = [{f"their_{name}": blank for name in MAPPABLE} | {"their_description": text} for text in ("A cook.", blank)]
+    with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(mapping.values()))
+        writer.writeheader()
+        writer.writerows(rows)
+    reading = read(read_mapped, tmp_path / "rows.csv", mapping=mapping)
+    (persona,) = reading.personas
+    given = {name for name in MAPPABLE if getattr(persona, name) not in (None, ())}
+    assert given == {"description", "language", "source_key"} and persona.language == "en"
+    assert [reject.kind for reject in reading.rejects] == ["schema"]
 
 
 def test_a_mapping_of_unknown_columns_or_without_a_description_is_refused(tmp_path: Path) -> None:

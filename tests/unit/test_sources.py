@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +25,6 @@ from tasks.foundation.sources.hub import hub_problem
 from tasks.foundation.sources.local import read_file
 from tasks.foundation.sources.rejecting import SourceRejects
 from tasks.foundation.sources.rows import Problem
-from tasks.foundation.sources.script import language_of
 from tasks.foundation.sources.tables import read_batches
 from tests.unit.source_stages import write_jsonl
 
@@ -329,14 +329,6 @@ def test_a_hub_that_answers_anything_is_in_reach(refusing_server: str, monkeypat
     assert hub_problem(refusing_server) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [("", "en"), ("hello there", "en"), ("你好", "zh"), ("我用iPhone", "zh"), ("I said 你好 to him then", "en")],
-)
-def test_the_script_decides_the_language(text: str, language: str) -> None:
-    assert language_of(text) == language
-
-
 def test_a_folder_is_entered_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
     (tmp_path / "loop" / "sub").mkdir(parents=True)
     (tmp_path / "loop" / "sub" / "a.jsonl").write_text('{"x": 1}\n')
@@ -358,3 +350,42 @@ def test_a_quote_that_is_not_closed_says_how_much_it_takes_in(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text('id,text\n1,x\n2,"y\n3,z\n4,w\n')
     *_, last = open_source(Source(path=str(tmp_path / "a.csv")))
     assert last.problem is not None and "it takes in 3 lines: a quote is not closed" in last.problem.reason
+
+
+ODD = {
+    "dates in a list": pa.array([[9_000_000, 1], [2]], pa.list_(pa.date32())),
+    "dates in pairs": pa.array([[9_000_000, 1], [2, 3]], pa.list_(pa.date32(), 2)),
+    "dates in a map": pa.array([[("a", 9_000_000)], [("b", 1)]], pa.map_(pa.string(), pa.date32())),
+    "dates in a dictionary": pa.array([9_000_000, 1], pa.date32()).dictionary_encode(),
+    "milliseconds before the year 1": pa.array([-(2**60), 1], pa.timestamp("ms")),
+    "days as milliseconds": pa.array([2**60, 1], pa.date64()),
+    "a zone that is a folder": pa.array([1, 2], pa.timestamp("us", "Europe")),
+    "a zone that is an impossible offset": pa.array([1, 2], pa.timestamp("us", "+99:99")),
+    "a zone in a struct": pa.array([{"at": 1}, {"at": 2}], pa.struct([("at", pa.timestamp("us", "Moon/Base"))])),
+    "a long time": pa.array([-(2**62), 1], pa.duration("ms")),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_value_that_python_cannot_hold_is_text_and_stops_nothing(odd: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["first", "second"], "when": ODD[odd]}), tmp_path / "rows.parquet")
+    first, second = open_source(Source(path=str(tmp_path / "rows.parquet")))
+    assert [first.problem, second.problem] == [None, None]
+    assert [first.value["text"], second.value["text"]] == ["first", "second"]
+    assert json.loads(first.json())["when"]
+
+
+def test_text_that_is_not_utf8_is_still_a_reject_beside_a_value_that_python_cannot_hold() -> None:
+    text = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"a\xff"))
+    batch = pa.record_batch({"text": text, "when": pa.array([9_000_000, 1], pa.date32())})
+    first, second = read_batches([batch], "x")
+    assert first.value == {"text": "a", "when": "26611-03-02"}
+    assert second.problem is not None and "expected UTF-8 text" in second.problem.reason
+
+
+@pytest.mark.parametrize("odd", ["1e999", "NaN", "-Infinity", "9" * 5000, '"\\ud800"', "[" * 60 + "]" * 60])
+def test_a_row_of_a_json_array_that_no_table_can_hold_is_the_only_reject(odd: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text(f'[{{"id": 0}}, {{"id": 1, "odd": {odd}}}, {{"id": 2}}]')
+    first, middle, last = open_source(Source(path=str(tmp_path / "rows.json")))
+    assert first.value == {"id": 0} and last.value == {"id": 2}
+    assert middle.problem is not None and middle.problem.kind == "parse"

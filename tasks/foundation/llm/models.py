@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.llm.request import LOCAL_PROVIDERS, ModelSpec
+from tasks.foundation.once import load_yaml
 
 MODELS_FILE = Path(__file__).parents[3] / "configs" / "models.yaml"
 
@@ -133,7 +134,7 @@ def load_models(path: Path | str = MODELS_FILE) -> Models:
     """The aliases of the file; ConfigError with file, alias and field when it is wrong."""
     path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = load_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"Expected the list of models in {path}: there is no such file.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

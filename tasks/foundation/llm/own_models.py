@@ -16,6 +16,7 @@ import yaml
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import Models, load_models, parse_models
+from tasks.foundation.once import load_yaml
 from tasks.foundation.store.commits import builds, commits_of
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout
@@ -97,7 +98,7 @@ def _content(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {"models": {}}
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = load_yaml(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     models = content.get("models") if isinstance(content, dict) else content

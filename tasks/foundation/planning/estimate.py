@@ -20,8 +20,6 @@ from tasks.foundation.planning.span import Span
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Stage
 
-LANGUAGES = ("en", "zh")
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

@@ -11,6 +11,6 @@ from __future__ import annotations
 from tasks.foundation.sources.folders import find_files
 from tasks.foundation.sources.open import open_source
 from tasks.foundation.sources.rejecting import SourceRejects
-from tasks.foundation.sources.rows import BadRow, Problem, SourceRow
+from tasks.foundation.sources.rows import BadRow, Problem, SourceRow, Unwanted
 
-__all__ = ["BadRow", "Problem", "SourceRejects", "SourceRow", "find_files", "open_source"]
+__all__ = ["BadRow", "Problem", "SourceRejects", "SourceRow", "Unwanted", "find_files", "open_source"]

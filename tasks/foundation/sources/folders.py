@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from tasks.foundation.errors import SourceError
+from tasks.foundation.once import load_yaml
 from tasks.foundation.sources.local import kind_of, known_kinds
 
 NO_DATA = ("dataset_infos.json", "dataset_info.json", "state.json")
@@ -80,7 +81,7 @@ def _declared(readme: Path) -> dict[str, list[str]]:
     text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     head = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     try:
-        configs = yaml.safe_load(head[1])["configs"] if head else []
+        configs = load_yaml(head[1])["configs"] if head else []
         named = [each for each in configs if each.get("config_name") == "default"]
         entries = (named or configs)[0]["data_files"]
         pairs = entries.items() if isinstance(entries, dict) else [(each["split"], each["path"]) for each in entries]

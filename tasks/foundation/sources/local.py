@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.foundation.errors import SourceError
+from tasks.foundation.sources.json_rows import json_rows, parse_json
 from tasks.foundation.sources.rows import Problem, SourceRow
 from tasks.foundation.sources.tables import read_batches
 
@@ -25,8 +25,6 @@ READ_AHEAD = 2**20
 SHOWN_TEXT = 200
 """Characters shown of a line that cannot be parsed."""
 CSV_FIELD_LIMIT = 16 * 2**20
-DEEPEST = 50
-"""Levels of lists and objects in a row."""
 
 Opener = Callable[[], IO[bytes]]
 
@@ -90,50 +88,16 @@ def _told(error: json.JSONDecodeError) -> str:
     return f"{error.msg.removesuffix(' at')} at column {error.colno}"
 
 
-def parse_json(text: str) -> Any:
-    """JSON as the standard has it; ValueErrors are NaN, Infinity, a number beyond 64-bit floats, half a surrogate pair
-    (no table holds it), and levels beyond DEEPEST."""
-    value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    if text.count("[") + text.count("{") > DEEPEST:
-        _refuse_depth(value)
-    if "\\ud" in text.lower():
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    return value
-
-
-def _refuse_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        lists = [each for each in level if isinstance(each, list)]
-        objects = [each.values() for each in level if isinstance(each, dict)]
-        level = [inner for each in (*lists, *objects) for inner in each]
-    if level:
-        raise ValueError(f"nested more than {DEEPEST} levels deep")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text[:40]} is larger than any 64-bit number")
-    return number
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _read_json(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
     """A file that is one JSON array of rows, or one object: a single row."""
     text = "".join(line for _, line in lines)
     try:
-        whole = parse_json(text)
+        yield from json_rows(text, label)
     except (ValueError, RecursionError) as error:
         raise SourceError(
             f"source file {name} is not JSON: expected an array of rows or one object, found {error}. "
             "A file with one JSON value a line is named .jsonl."
         ) from None
-    for index, value in enumerate(whole if isinstance(whole, list) else [whole]):
-        yield SourceRow(index, f"{label}:{index + 1}", value=value)
 
 
 def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:

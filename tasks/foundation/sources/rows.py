@@ -28,6 +28,19 @@ class BadRow(Exception):
         self.reason = reason
 
 
+class Unwanted(Exception):
+    """A source row that is well formed but not wanted; ends as a `filter` reject, counted by `why`."""
+
+    def __init__(self, why: str, reason: str) -> None:
+        super().__init__(reason)
+        self.why = why
+        self.reason = reason
+
+    @property
+    def problem(self) -> Problem:
+        return Problem("filter", f"{self.why}: {self.reason}")
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """One row. `index` counts rows from 0; `where` is "<file name>:<line>", lines from 1.

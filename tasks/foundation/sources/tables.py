@@ -13,9 +13,14 @@ import pyarrow as pa
 
 from tasks.foundation.sources.rows import Problem, SourceRow
 
+UNHELD = (ArithmeticError, ValueError, LookupError, TypeError, OSError, pa.ArrowException)
+"""What Arrow raises for a value that Python has not: too large, in an unknown time zone, not UTF-8."""
+_OUT_OF_RANGE = "<value out of range"
+
 
 def read_batches(batches: Iterable[pa.RecordBatch], label: str) -> Iterator[SourceRow]:
-    """The rows of some batches, numbered through; text that is not UTF-8 is a problem of its row."""
+    """The rows of some batches, numbered through; text that is not UTF-8 is a problem of its row, any other value that
+    Python cannot hold becomes text."""
     start = 0
     for batch in batches:
         values = _values(batch)
@@ -50,10 +55,10 @@ class _Json:
 
 
 def _values(batch: pa.RecordBatch) -> Iterable[Any] | None:
-    """None where some text is not UTF-8: then each row must be looked at alone."""
+    """None where some value is none that Python has: then each row must be looked at alone."""
     try:
         values = batch.to_pylist()
-    except UnicodeDecodeError:
+    except UNHELD:
         return None
     return values if all(map(_is_plain, batch.schema.types)) else map(plain, values)
 
@@ -64,9 +69,40 @@ def _one_by_one(batch: pa.RecordBatch) -> Iterator[Any]:
 
 def _value(one: pa.RecordBatch) -> Any:
     try:
-        return plain(one.to_pylist()[0])
+        return {name: _held(column[0]) for name, column in zip(one.schema.names, one.columns, strict=True)}
     except UnicodeDecodeError as error:
         return Problem("parse", f"expected UTF-8 text, found {error}")
+
+
+def _held(scalar: pa.Scalar) -> Any:
+    """A cell as JSON has it; where Python has no such value (a date beyond the year 9999, a time zone that nobody
+    knows), its text as Arrow writes it, or its number and unit. UnicodeDecodeError for text that is not UTF-8."""
+    try:
+        return plain(scalar.as_py())
+    except UnicodeDecodeError:
+        raise
+    except UNHELD:
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _held(inner) for name, inner in scalar.items()}
+        if isinstance(scalar, pa.MapScalar):
+            return [[_held(inner) for inner in entry.values()] for entry in scalar.values]
+        if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
+            return [_held(inner) for inner in scalar.values]
+        return _told(scalar)
+
+
+def _told(scalar: pa.Scalar) -> str | None:
+    type_, zone = scalar.type, ""
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        scalar, zone = pa.scalar(scalar.value, pa.timestamp(type_.unit)), f" {type_.tz}"
+    try:
+        text = str(scalar.cast(pa.string()).as_py())
+    except UNHELD:
+        text = _OUT_OF_RANGE
+    if text.startswith(_OUT_OF_RANGE) or pa.types.is_duration(type_):
+        value = getattr(scalar, "value", None)
+        return None if value is None else f"{value} {getattr(type_, 'unit', '')}".strip()
+    return text + zone
 
 
 def _is_plain(type_: pa.DataType) -> bool:

@@ -1,11 +1,20 @@
-"""Texts as they are kept: on one line, with single spaces, without control characters."""
+"""Texts as they are kept: on one line, with single spaces, without control characters; and what is no text at all."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Control characters that are no white space, NUL among them: models and databases trip over them."""
+
+_NOTHING = ("", "n/a", "#n/a")
+_SAYS_NOTHING = (
+    *_NOTHING,
+    *("na", "nan", "none", "null", "nil", "unknown", "undisclosed", "unspecified", "not given", "not specified"),
+    *("not available", "not known", "prefer not to say", "-", "--", "–", "—", "?", "？", "未知", "不详", "无", "保密"),
+)
+"""What people write where they know nothing."""
 
 
 def one_line(text: str) -> str:
@@ -18,3 +27,13 @@ def one_line(text: str) -> str:
         return text
     line = " ".join(text.split())
     return line if line.isprintable() else " ".join(_CONTROL.sub("", line).split())
+
+
+def present(value: Any) -> Any:
+    """The value of a cell; None for a blank one and for "N/A", which are no value in any column."""
+    return None if isinstance(value, str) and value.strip().casefold() in _NOTHING else value
+
+
+def given(value: Any) -> Any:
+    """As `present`, for columns of few words: None, too, for "unknown", "none", "-" and the like."""
+    return None if isinstance(value, str) and value.strip().casefold() in _SAYS_NOTHING else value

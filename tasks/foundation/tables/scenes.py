@@ -17,7 +17,7 @@ class SeedDialogue(Row):
     corpus: str = Field(description="soda, lccc or the configured name of a jsonl corpus")
     split: str = Field(description="split of the source; 'all' where it has none")
     source_index: Int64 = Field(description="0-based row of the source file or split", ge=0)
-    language: Language = Field(description="zh when Han script prevails, else en")
+    language: Language = Field(description="as the row or its source names it, else that of the texts")
     turns: list[SeedTurn] = Field(description="the dialogue")
     turn_count: Int32 = Field(description="number of turns", ge=1)
     narrative: str | None = Field(description="the source's one-paragraph story; null: none")

@@ -1,0 +1,50 @@
+"""YAML and JSON in which a key stands once: the readers of both libraries keep the last of several and say nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+
+class GivenTwice(yaml.YAMLError, ValueError):
+    """A key that an object has more than once."""
+
+
+class _Loader(yaml.SafeLoader):
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Checked as it is written; keys that `<<` brings in later may be given again."""
+        node = super().compose_mapping_node(anchor)
+        lines: dict[tuple[str, str], list[int]] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                lines.setdefault((key.tag, key.value), []).append(key.start_mark.line + 1)
+        twice = [f"{key} is given twice, {_told(found)}" for (_, key), found in lines.items() if len(found) > 1]
+        if twice:
+            raise GivenTwice("; ".join(twice))
+        return node
+
+
+def load_yaml(text: str) -> Any:
+    """The one document of a YAML text, as `yaml.safe_load` has it; GivenTwice, a YAMLError, names keys and lines."""
+    return yaml.load(text, _Loader)
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object (`object_pairs_hook`); GivenTwice for a key that it has again with another value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for key, value in pairs:
+            if _written(value) != _written(found[key]):
+                raise GivenTwice(f"{key} is given twice with different values")
+    return found
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _told(lines: list[int]) -> str:
+    *first, last = map(str, sorted(set(lines)))
+    return f"lines {', '.join(first)} and {last}" if first else f"line {last}"
