@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs, so that `colloquy --help` answe
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
@@ -78,11 +79,15 @@ def main() -> None:
     try:
         app()
     except Exception as error:
+        from flows.commands.run_flow import ServerGone
         from tasks.foundation.errors import ColloquyError
 
         if not isinstance(error, ColloquyError):
             raise
         typer.echo(f"{_label(error)}: {error}", err=True)
+        if isinstance(error, ServerGone):
+            sys.stdout.flush()
+            os._exit(error.exit_code)
         sys.exit(error.exit_code)
 
 

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from prefect.artifacts import acreate_progress_artifact, acreate_table_artifact, aupdate_progress_artifact
@@ -21,8 +21,11 @@ from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 
 REFRESH_SECONDS = 2.0
+GIVE_UP_SECONDS = 5.0
+"""For a line of progress: the next one tells more, and a stage does not stay open for it."""
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -31,7 +34,9 @@ async def post_progress(run: StageRun) -> AsyncIterator[None]:
 
     What Prefect cannot show is logged: it is no reason for a stage to fail.
     """
-    artifact = await _posted(acreate_progress_artifact(0.0, _key(run.build, run.name, "progress"), _line(run.progress)))
+    artifact = await _posted(
+        _soon(acreate_progress_artifact(0.0, _key(run.build, run.name, "progress"), _line(run.progress)))
+    )
     refreshing = asyncio.create_task(_refresh(artifact, run.progress))
     try:
         yield
@@ -55,7 +60,16 @@ async def post_result(result: StageResult, layout: Layout, commit: Commit) -> No
 
 async def _update(artifact: UUID | None, progress: Progress) -> None:
     if artifact is not None:
-        await _posted(aupdate_progress_artifact(artifact, _percent(progress), _line(progress)))
+        await _posted(_soon(aupdate_progress_artifact(artifact, _percent(progress), _line(progress))))
+
+
+async def _soon(sending: Awaitable[T]) -> T:
+    """What Prefect answers; TimeoutError when it takes long: its client would try for minutes."""
+    try:
+        async with asyncio.timeout(GIVE_UP_SECONDS):
+            return await sending
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {GIVE_UP_SECONDS:.0f} s") from None
 
 
 async def _posted(sending: Awaitable[Any]) -> UUID | None:

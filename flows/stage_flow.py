@@ -35,6 +35,11 @@ _OPEN: dict[tuple[str, str], StageRun] = {}
 """Stage runs of this process by build and name: what its tasks work on."""
 
 
+def open_stages() -> int:
+    """How many stages this process has open: their locks held, their answers perhaps under way."""
+    return len(_OPEN)
+
+
 async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
     """Bring one stage of a build up to date; one result, or one a member where the stage fans out.
 
