@@ -50,6 +50,9 @@ AWAY_SECONDS = 270.0
 """For how long a server may be away while a run goes on: a little longer than the tries of Prefect's client last."""
 
 TOLD_EVERY_SECONDS = 10.0
+REPORTED = ("prefect.flow_runs", "prefect.task_runs", "prefect._internal.concurrency", "websockets")
+"""Loggers of what a command says itself."""
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -86,11 +89,17 @@ def server_url() -> str | None:
 
 def noted_server() -> str | None:
     """The API address that `colloquy serve` left, if a server answers there."""
+    url = noted("api")
+    return url if url and answers(url) else None
+
+
+def noted(what: str) -> str | None:
+    """What `colloquy serve` left word of: the `api` of its server, the `artifacts` folder that its runs write to, the
+    address of the `reports`; None when it did not."""
     try:
-        url = json.loads(server_note().read_text(encoding="utf-8"))["api"]
+        return str(json.loads(server_note().read_text(encoding="utf-8"))[what])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return url if answers(url) else None
 
 
 def answers(api_url: str) -> bool:
@@ -194,10 +203,11 @@ def silence_reported_errors() -> None:
     import logging
 
     def to_terminal(record: logging.LogRecord) -> bool:
-        return not record.name.startswith(("prefect.flow_runs", "prefect.task_runs", "prefect._internal.concurrency"))
+        return not record.name.startswith(REPORTED)
 
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(to_terminal)
+    for logger in ("", "prefect._internal", "websockets"):
+        for handler in logging.getLogger(logger).handlers:
+            handler.addFilter(to_terminal)
 
 
 def send_what_waits() -> None:

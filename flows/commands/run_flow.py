@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from tasks.foundation.errors import StoreError
 
 if TYPE_CHECKING:
     from flows.commands.screen import Screen
+    from flows.options import RunOptions
     from flows.results import StageResult
 
 PARTIAL = 8
@@ -23,7 +24,8 @@ LOOK_SECONDS = 1.0
 CLOSING_SECONDS = 60.0
 """How long stages may take to close once the server is gone: answers under way have half a minute."""
 
-Start = Callable[[], "Coroutine[Any, Any, list[StageResult]]"]
+Import = Callable[[], Callable[..., Any]]
+"""Imports a flow, and so Prefect, and returns it."""
 
 
 class ServerGone(StoreError):
@@ -73,10 +75,10 @@ class LastingServer:
         self._missed = trouble is not None
 
 
-def run_flow(start: Start, shown: Screen, *, verbose: bool = False) -> int:
-    """Run what `start` returns; 0, or PARTIAL when rows failed in a way that may pass, or INTERRUPTED.
+def run_flow(imported: Import, options: RunOptions, shown: Screen, *, verbose: bool = False) -> int:
+    """Run a flow with these options; 0, or PARTIAL when rows failed in a way that may pass, or INTERRUPTED.
 
-    `start` imports the flow, and so Prefect, only once Prefect's environment is settled. Raises StoreError where
+    The flow is imported only once Prefect's environment is settled. Raises StoreError where
     Prefect's server cannot be used, ServerGone where it went away.
     """
     if not verbose:
@@ -84,7 +86,7 @@ def run_flow(start: Start, shown: Screen, *, verbose: bool = False) -> int:
     environment.end_on_signals()
     try:
         with _server(shown) as server:
-            results = _run(start, server, shown, verbose)
+            results = _run(imported, options, server, shown, verbose)
     except BaseException as error:
         if not _interrupts(error):
             raise
@@ -93,22 +95,18 @@ def run_flow(start: Start, shown: Screen, *, verbose: bool = False) -> int:
     return PARTIAL if any(result.partial for result in results) else 0
 
 
-def _run(start: Start, server: Server, shown: Screen, verbose: bool) -> list[StageResult]:
+def _run(imported: Import, options: RunOptions, server: Server, shown: Screen, verbose: bool) -> list[StageResult]:
     """A temporary server comes up while the flow is imported; both take seconds."""
     from flows.results import OBSERVERS
 
     OBSERVERS.append(shown)
     try:
-        running = start()
+        flow = imported()
         if not verbose:
             environment.silence_reported_errors()
-        try:
-            server.wait(shown.say)
-        except BaseException:
-            running.close()
-            raise
+        server.wait(shown.say)
         with shown, nullcontext() if verbose else shown.heeding_warnings(), _prefect_told():
-            results = _while_there(running, server)
+            results = _while_there(flow, options, server)
         environment.send_what_waits()
         return results
     except Exception as error:
@@ -120,12 +118,12 @@ def _run(start: Start, server: Server, shown: Screen, verbose: bool) -> list[Sta
         shown.results()
 
 
-def _while_there(running: Coroutine[Any, Any, list[StageResult]], server: Server) -> list[StageResult]:
+def _while_there(flow: Callable[..., Any], options: RunOptions, server: Server) -> list[StageResult]:
     """The flow's results. ServerGone when the server is given up: the flow's loop is left as it is then, since closing
     it would wait for Prefect."""
     runner = asyncio.Runner()
     try:
-        results = runner.run(_watched(running, server))
+        results = runner.run(_watched(flow, options, server))
     except ServerGone:
         raise
     except BaseException:
@@ -135,19 +133,21 @@ def _while_there(running: Coroutine[Any, Any, list[StageResult]], server: Server
     return results
 
 
-async def _watched(running: Coroutine[Any, Any, list[StageResult]], server: Server) -> list[StageResult]:
+async def _watched(flow: Callable[..., Any], options: RunOptions, server: Server) -> list[StageResult]:
     """The flow, in a task of its own, for as long as its server is there."""
-    flow, watch = asyncio.create_task(running), asyncio.create_task(_trouble(server))
+    from flows.ending import results_of
+
+    running, watch = asyncio.create_task(results_of(flow, options)), asyncio.create_task(_trouble(server))
     try:
-        await asyncio.wait((flow, watch), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((running, watch), return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:  # Ctrl-C: the flow ends as it would alone
-        flow.cancel()
-        return await flow
+        running.cancel()
+        return await running
     finally:
         watch.cancel()
-    if flow.done():
-        return flow.result()
-    await _closed(flow)
+    if running.done():
+        return running.result()
+    await _closed(running)
     raise ServerGone(f"{watch.result()}. What was answered is kept; the same command goes on.")
 
 
@@ -159,11 +159,11 @@ async def _trouble(server: Server) -> str:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _closed(flow: asyncio.Task[Any]) -> None:
+async def _closed(running: asyncio.Task[Any]) -> None:
     """Once every stage has taken in what was under way and freed its lock; Prefect itself is not waited for."""
     from flows.stage_flow import open_stages
 
-    flow.cancel()
+    running.cancel()
     deadline = time.monotonic() + CLOSING_SECONDS
     while time.monotonic() < deadline and open_stages():  # noqa: ASYNC110 - they close in Prefect's tasks
         await asyncio.sleep(LOOK_SECONDS / 10)

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from flows import chain, environment
+from flows.local_server import free_port
 from tasks.foundation.checkout import ROOT
-from tests.flow.conftest import PATIENCE_SECONDS, free_port
+from tests.flow.conftest import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.flow
 
