@@ -107,11 +107,11 @@ def answers(api_url: str) -> bool:
     return trouble_with(api_url, HEALTH_SECONDS) is None
 
 
-def trouble_with(api_url: str, seconds: float = PATIENT_SECONDS) -> str | None:
+def trouble_with(api_url: str, seconds: float | None = None) -> str | None:
     """Why no Prefect API can be asked at this address, or None. A server that wants a key first counts as one: whether
     it takes ours is for Prefect to say."""
     try:
-        with urllib.request.urlopen(f"{api_url}/health", timeout=seconds) as reply:
+        with urllib.request.urlopen(f"{without_login(api_url)}/health", timeout=seconds or PATIENT_SECONDS) as reply:
             return None if reply.status == 200 else f"HTTP {reply.status}"
     except urllib.error.HTTPError as error:
         return None if error.code in (401, 403) else f"what listens there is no Prefect server: HTTP {error.code}"

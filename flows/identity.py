@@ -4,18 +4,38 @@ with the run, so that a retry, however late, is of the same build, and everyone 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    WorkPoolFilter,
+    WorkPoolFilterName,
+)
+from prefect.client.schemas.objects import StateType
 from prefect.context import FlowRunContext
 from prefect.settings import get_current_settings
 from prefect.utilities.urls import url_for
+from pydantic import ValidationError
 
 from flows import chain
-from flows.options import BuildOptions, RunOptions
+from flows.furnishing import POOL
+from flows.options import (
+    BuildOptions,
+    EvaluateOptions,
+    RebuildOptions,
+    ReleaseOptions,
+    ReportOptions,
+    RunOptions,
+    StageName,
+)
+from tasks.foundation.errors import ColloquyError
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
@@ -24,6 +44,17 @@ if TYPE_CHECKING:
 Options = TypeVar("Options", bound=BuildOptions)
 Running = TypeVar("Running", bound=RunOptions)
 
+FORMS: dict[str, type[BuildOptions]] = {
+    "rebuild": RebuildOptions,
+    "evaluate": EvaluateOptions,
+    "report": ReportOptions,
+    "check": BuildOptions,
+    "release": ReleaseOptions,
+    **dict.fromkeys(get_args(StageName), RunOptions),
+}
+"""The options of every flow, by its name."""
+
+BUILD_TAG = "build:"
 SCHEDULE = "SCHEDULE"
 """What Prefect calls the maker of a run that no person or program started."""
 
@@ -101,14 +132,45 @@ async def _zone_of(client: PrefectClient, run: FlowRun) -> str | None:
     return None
 
 
+async def name_upcoming() -> None:
+    """Give the scheduled runs of our deployments the names and tags that they will have, where they lack them: Prefect
+    calls them after animals until they start."""
+    pools = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
+    scheduled = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED])))
+    async with get_client() as client:
+        for run in await client.read_flow_runs(work_pool_filter=pools, flow_run_filter=scheduled):
+            if not any(tag.startswith(BUILD_TAG) for tag in run.tags):
+                with suppress(ColloquyError, ValidationError):  # it will say what is wrong when it starts
+                    await _name_upcoming(client, run)
+
+
+async def _name_upcoming(client: PrefectClient, run: FlowRun) -> None:
+    given = run.parameters.get("options", {})
+    flow = (await client.read_flow(run.flow_id)).name
+    if run.expected_start_time is None or flow not in FORMS:
+        return
+    day = day_of(run.expected_start_time, await _zone_of(client, run))
+    options: BuildOptions = FORMS[flow].model_validate(given).on(day)
+    profile = (await asyncio.to_thread(chain.settled, options)).profile if isinstance(options, RunOptions) else None
+    what = f"{flow} {options.target}" if isinstance(options, EvaluateOptions) else flow
+    await client.update_flow_run(run.id, **_told(run, options.build, what, profile))
+
+
+def _told(run: FlowRun, build: str, what: str, profile: str | None) -> dict[str, Any]:
+    """The name and the tags of a run."""
+    flow, *_ = what.split()
+    kind = "stage" if flow in chain.names() else "flow"
+    facts = {"build": build, kind: flow, "profile": profile and _short(profile)}
+    tags = [*run.tags, "colloquy", *(f"{name}:{fact}" for name, fact in facts.items() if fact)]
+    return {"name": run_name(build, what, profile), "tags": list(dict.fromkeys(tags))}
+
+
 async def _identify(given: BuildOptions, settled: BuildOptions, what: str, profile: str | None = None) -> None:
     """Name and tag the run; where it was asked for a `{date}`, its parameters say the build from now on."""
     run = _run()
     if run is None:
         return
-    facts = {"build": settled.build, "stage": what.partition(" ")[0], "profile": profile and _short(profile)}
-    tags = [*run.tags, "colloquy", *(f"{name}:{fact}" for name, fact in facts.items() if fact)]
-    changes: dict[str, Any] = {"name": run_name(settled.build, what, profile), "tags": list(dict.fromkeys(tags))}
+    changes = _told(run, settled.build, what, profile)
     if given.build != settled.build:
         options = {**run.parameters.get("options", {}), "build": settled.build}
         changes["parameters"] = {**run.parameters, "options": options}

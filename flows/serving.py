@@ -27,6 +27,7 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
 
 LOOK_SECONDS = 1.0
+NAMING_SECONDS = 15.0
 HIGHEST_PORT = 65535
 DEATHS_BEFORE_GIVING_UP = 5
 LONG_LIVED_SECONDS = 60.0
@@ -185,8 +186,8 @@ class _Child:
 
 
 def _mind(children: list[_Child], api: str, say: Say) -> None:
-    """Until interrupted, keep up what was started here, and say when a server that was found goes or comes back."""
-    here = True
+    """Until interrupted, keep up what was started here, say when the server goes or comes back, and name its runs."""
+    here, named = True, 0.0
     while True:
         time.sleep(LOOK_SECONDS)
         for child in children:
@@ -194,6 +195,18 @@ def _mind(children: list[_Child], api: str, say: Say) -> None:
         if (environment.trouble_with(api) is None) is not here:
             here = not here
             say(f"the server at {environment.without_login(api)} {'answers again' if here else 'does not answer'}")
+        if here and time.monotonic() - named > NAMING_SECONDS:
+            _name_upcoming()
+            named = time.monotonic()
+
+
+def _name_upcoming() -> None:
+    import httpx
+
+    from flows.identity import name_upcoming
+
+    with suppress(httpx.HTTPError):  # the next time will do
+        asyncio.run(name_upcoming())
 
 
 @contextmanager

@@ -11,9 +11,7 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the server listens when one is started.")] = 4200,
     reports_port: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=65535, help="Where the reports can be read; else the next port, or a free one."
-        ),
+        typer.Option(min=1, max=65535, help="Where the reports can be read; else the next port, or a free one."),
     ] = None,
     host: Annotated[str, typer.Option(help="Listen here; other machines cannot reach the default.")] = "127.0.0.1",
     redeploy: Annotated[

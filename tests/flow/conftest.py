@@ -69,6 +69,7 @@ class Colloquy:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_the_terminal,
         )
 
     def end_after(self, replies: int, by: signal.Signals, *arguments: str) -> str:
@@ -125,6 +126,11 @@ class PrefectServer:
     home: Path
     api: str
     environment: dict[str, str] = field(default_factory=dict)
+
+
+def heed_the_terminal() -> None:
+    """For a process that is to end with its terminal, though the tests may run under `nohup`."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
