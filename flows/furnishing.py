@@ -66,7 +66,7 @@ class Furnished:
     kept: tuple[str, ...]
 
     def sentence(self) -> str:
-        """`deployments: 17, of which 1 was made (rebuild/colloquy-rebuild)`."""
+        """`deployments: 17; made: metrics/colloquy-metrics; 16 left as they are in the UI`."""
         total = len(self.made) + len(self.changed) + len(self.kept)
         parts = [f"deployments: {total}"]
         for names, what in ((self.made, "made"), (self.changed, "made anew, as the code says")):

@@ -78,7 +78,7 @@ def evaluate(
     name = _build_of(layout, benchmark, build)
     endpoint = Endpoint(base_url, model, family, key_env, structured, prices)
     with _introduced(layout, target, endpoint):
-        options = EvaluateOptions(
+        options = EvaluateOptions.model_construct(
             profile=profile,
             build=name,
             target=target,

@@ -207,4 +207,5 @@ def _server(shown: Screen) -> Iterator[Server]:
     shown.say("No Prefect server is up: a temporary one keeps the records, `colloquy serve` shows them later.")
     with temporary_server() as server:
         os.environ[environment.API_URL] = server.api
+        os.environ["PREFECT_SERVER_UI_ENABLED"] = "false"  # it has no pages to refer anyone to
         yield server
