@@ -18,7 +18,7 @@ from prefect.cache_policies import NO_CACHE
 
 from flows import chain
 from flows.ending import announce, ending
-from flows.environment import OUR_LOGGERS
+from flows.environment import OUR_LOGGERS, spare_loopback
 from flows.identity import settled_run, signature
 from flows.lending import PrefectLender
 from flows.options import EVALUATION, RunOptions
@@ -51,6 +51,7 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult] | State
     options = await settled_run(options, name)
     build = options.build
     log_what_is_said()
+    spare_loopback()  # of a worker that was started by hand
     workspace = await _off_loop(lambda: chain.open_workspace(options))
     if name not in EVALUATION and chain.is_released(workspace.layout, build):
         raise ConfigError(f"build {build} holds a released benchmark, which is not made again; {name} would")

@@ -47,6 +47,7 @@ class Served:
             "COLLOQUY_ARTIFACTS": str(folder / "artifacts"),
             "HTTP_PROXY": "http://127.0.0.1:9",
             "http_proxy": "http://127.0.0.1:9",
+            "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
         }
 
     @property
