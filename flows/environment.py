@@ -14,7 +14,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tasks.foundation.checkout import ROOT
@@ -128,6 +129,21 @@ def check_configured() -> None:
             f"no Prefect server answers at {without_login(configured)} (PREFECT_API_URL): {trouble}. Start it, or "
             "unset the variable: a run then brings a server of its own."
         )
+
+
+@contextmanager
+def prefect_told() -> Iterator[None]:
+    """Within it, what Prefect's client raises becomes one sentence of a StoreError."""
+    import httpx
+
+    try:
+        yield
+    except httpx.HTTPError as error:
+        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise StoreError(
+            f"Prefect's server could not be used: {without_login(told)}. What was done is kept; the same "
+            "command goes on."
+        ) from None
 
 
 def without_login(text: str) -> str:

@@ -44,14 +44,14 @@ class Pages(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder: Path, host: str, ports: Sequence[int]) -> Iterator[str]:
-    """While the block runs, a browser finds the folder at the yielded address, at the first of the ports that is free
-    (0: any). ConfigError when none is."""
+def serving(folder: Path, host: str, ports: Sequence[int]) -> Iterator[int]:
+    """While the block runs, a browser finds the folder at the yielded port, the first of these that is free (0: any).
+    ConfigError when none is."""
     folder.mkdir(parents=True, exist_ok=True)
     server = _listening(folder, host, ports)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://{host}:{server.server_port}"
+        yield server.server_port
     finally:
         server.shutdown()
         server.server_close()

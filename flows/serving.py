@@ -51,12 +51,17 @@ class Places:
 
     @property
     def api(self) -> str:
-        return f"http://{self.name}:{self.port}/api"
+        """Where programs of this machine find the server."""
+        return f"http://{local_server.HOST if self.everywhere else self.host}:{self.port}/api"
+
+    @property
+    def everywhere(self) -> bool:
+        return self.host in ("0.0.0.0", "::")
 
     @property
     def name(self) -> str:
-        """What a browser calls the host."""
-        return socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
+        """What a browser, also one of elsewhere, calls the host."""
+        return socket.gethostname() if self.everywhere else self.host
 
 
 def serve(places: Places, say: Say, *, redeploy: bool = False) -> None:
@@ -73,15 +78,20 @@ def serve(places: Places, say: Say, *, redeploy: bool = False) -> None:
         if api is None:
             raise StoreError(f"{busy} It does not answer yet: wait, or look into {home / 'server.log'}.") from None
         os.environ[environment.API_URL] = api
-        say(f"Already up: server at {api}")
-        say(asyncio.run(furnish(api, redeploy=redeploy)).sentence())
+        say(f"Already up: server at {environment.without_login(api)}")
+        say(_furnished(api, redeploy))
         say(asyncio.run(_workers()))
         _say_where_runs_write(say)
         say(f"UI: {ui_of(api)}")
 
 
 def ui_of(api: str) -> str:
-    return api.removesuffix("/api")
+    return environment.without_login(api).removesuffix("/api")
+
+
+def _furnished(api: str, redeploy: bool) -> str:
+    with environment.prefect_told():
+        return asyncio.run(furnish(api, redeploy=redeploy)).sentence()
 
 
 def _say_where_runs_write(say: Say) -> None:
@@ -111,9 +121,10 @@ def _serve(places: Places, home: Path, say: Say, redeploy: bool) -> None:
             stack.callback(server.stop)
             environment.wait_until_it_answers(api, server.process, say, f"see {server.log}")
         os.environ[environment.API_URL] = api
-        reports = stack.enter_context(report_pages.serving(layout.reports, places.host, places.reports_ports))
+        reports_port = stack.enter_context(report_pages.serving(layout.reports, places.host, places.reports_ports))
+        reports = f"http://{places.name}:{reports_port}"
         stack.enter_context(_noted(api, reports))
-        say(asyncio.run(furnish(api, redeploy=redeploy)).sentence())
+        say(_furnished(api, redeploy))
         worker = _Child("worker", home / "worker.log", _worker)
         stack.callback(worker.stop)
         say(f"worker is up (log: {worker.log}); its runs write to {layout.root.absolute()}")
@@ -130,7 +141,8 @@ def _server(places: Places, home: Path, say: Say) -> tuple[_Child | None, str]:
         say(f"server found at {environment.without_login(api)}")
         return None, api
     _refuse_taken(places.port)
-    os.environ.setdefault("PREFECT_UI_API_URL", api)  # else the page asks port 4200, whatever the server's is
+    # else the page asks port 4200 of the reader's machine, whatever the server's are
+    os.environ.setdefault("PREFECT_UI_API_URL", f"http://{places.name}:{places.port}/api")
     log = home / "server.log"
     say(f"starting a server at {api} (log: {log})")
     if places.host not in environment.LOOPBACK:
@@ -215,6 +227,7 @@ def _noted(api: str, reports: str) -> Iterator[None]:
     note = environment.server_note()
     artifacts = str(Layout.default().root.absolute())
     told = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
+    note.touch(mode=0o600)  # a configured address may have a login in it
     note.write_text(json.dumps(told), encoding="utf-8")
     try:
         yield

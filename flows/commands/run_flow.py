@@ -105,7 +105,7 @@ def _run(imported: Import, options: RunOptions, server: Server, shown: Screen, v
         if not verbose:
             environment.silence_reported_errors()
         server.wait(shown.say)
-        with shown, nullcontext() if verbose else shown.heeding_warnings(), _prefect_told():
+        with shown, nullcontext() if verbose else shown.heeding_warnings(), environment.prefect_told():
             results = _while_there(flow, options, server)
         environment.send_what_waits()
         return results
@@ -167,21 +167,6 @@ async def _closed(running: asyncio.Task[Any]) -> None:
     deadline = time.monotonic() + CLOSING_SECONDS
     while time.monotonic() < deadline and open_stages():  # noqa: ASYNC110 - they close in Prefect's tasks
         await asyncio.sleep(LOOK_SECONDS / 10)
-
-
-@contextmanager
-def _prefect_told() -> Iterator[None]:
-    """Within it, what Prefect's client raises becomes one sentence."""
-    import httpx
-
-    try:
-        yield
-    except httpx.HTTPError as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StoreError(
-            f"Prefect's server could not be used: {environment.without_login(told)}. What was answered is kept; the "
-            "same command goes on."
-        ) from None
 
 
 def _interrupts(error: BaseException) -> bool:
