@@ -7,6 +7,7 @@ Prefect's own `serve()` is not used: restarting it deletes the schedules that us
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -27,7 +28,12 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
 
 LOOK_SECONDS = 1.0
-NAMING_SECONDS = 15.0
+ASK_EVERY = 5
+"""Looks after which the server is asked whether it answers."""
+
+NAME_EVERY = 15
+"""Looks after which upcoming runs are named."""
+
 HIGHEST_PORT = 65535
 DEATHS_BEFORE_GIVING_UP = 5
 LONG_LIVED_SECONDS = 60.0
@@ -199,17 +205,16 @@ class _Child:
 
 def _mind(children: list[_Child], api: str, say: Say) -> None:
     """Until interrupted, keep up what was started here, say when the server goes or comes back, and name its runs."""
-    here, named = True, 0.0
-    while True:
+    here = True
+    for second in itertools.count():
         time.sleep(LOOK_SECONDS)
         for child in children:
             child.mind(say)
-        if (environment.trouble_with(api) is None) is not here:
+        if second % ASK_EVERY == 0 and (environment.trouble_with(api) is None) is not here:
             here = not here
             say(f"the server at {environment.without_login(api)} {'answers again' if here else 'does not answer'}")
-        if here and time.monotonic() - named > NAMING_SECONDS:
+        if second % NAME_EVERY == 0 and here:
             _name_upcoming()
-            named = time.monotonic()
 
 
 def _name_upcoming() -> None:

@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from flows import environment, local_server
 
@@ -29,6 +30,7 @@ class TemporaryServer:
 
     api: str
     process: subprocess.Popen[bytes]
+    look_seconds: ClassVar[float] = 0.5
 
     def wait(self, say: Callable[[str], None]) -> None:
         """Until it answers; StoreError when it does not come up."""

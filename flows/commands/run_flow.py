@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 PARTIAL = 8
 INTERRUPTED = 130
 
-LOOK_SECONDS = 1.0
+CLOSED_SECONDS = 0.1
 CLOSING_SECONDS = 60.0
 """How long stages may take to close once the server is gone: answers under way have half a minute."""
+
+TELLING_SECONDS = 30.0
+"""How long Prefect may take to tell its server of an interruption."""
+
+GOES_ON = "What was answered is kept; the same command goes on."
 
 Import = Callable[[], Callable[..., Any]]
 """Imports a flow, and so Prefect, and returns it."""
@@ -34,17 +39,22 @@ class ServerGone(StoreError):
 
 
 class Server(Protocol):
-    """The Prefect server that keeps a run's records."""
+    """The Prefect server that keeps a run's records; it is looked after every `look_seconds`."""
+
+    @property
+    def look_seconds(self) -> float: ...
 
     def wait(self, say: Callable[[str], None]) -> None:
         """Until it answers; StoreError when it does not."""
 
     def trouble(self) -> str | None:
-        """Why it is given up, or None. Asked every second; may take seconds."""
+        """Why it is given up, or None. May take seconds."""
 
 
 class LastingServer:
     """One that was there before: it may be away for some minutes and come back, which `say` tells."""
+
+    look_seconds = 5.0
 
     def __init__(self, api: str, say: Callable[[str], None]) -> None:
         self._api = api
@@ -90,7 +100,7 @@ def run_flow(imported: Import, options: RunOptions, shown: Screen, *, verbose: b
     except BaseException as error:
         if not _interrupts(error):
             raise
-        shown.say("Interrupted. What was answered is kept; the same command goes on.")
+        shown.say(f"Interrupted. {GOES_ON}")
         return INTERRUPTED
     return PARTIAL if any(result.partial for result in results) else 0
 
@@ -107,12 +117,13 @@ def _run(imported: Import, options: RunOptions, server: Server, shown: Screen, v
         server.wait(shown.say)
         with shown, nullcontext() if verbose else shown.heeding_warnings(), environment.prefect_told():
             results = _while_there(flow, options, server)
-        environment.send_what_waits()
-        return results
-    except Exception as error:
+    except BaseException as error:
         if not isinstance(error, ServerGone):
             environment.send_what_waits()
         raise
+    else:
+        environment.send_what_waits()
+        return results
     finally:
         OBSERVERS.remove(shown)
         shown.results()
@@ -141,14 +152,16 @@ async def _watched(flow: Callable[..., Any], options: RunOptions, server: Server
     try:
         await asyncio.wait((running, watch), return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:  # Ctrl-C: the flow ends as it would alone
-        running.cancel()
+        await _closed(running, float("inf"))
+        if not (await asyncio.wait((running,), timeout=TELLING_SECONDS))[0]:
+            raise ServerGone(f"interrupted, which the Prefect server could not be told. {GOES_ON}") from None
         return await running
     finally:
         watch.cancel()
     if running.done():
         return running.result()
-    await _closed(running)
-    raise ServerGone(f"{watch.result()}. What was answered is kept; the same command goes on.")
+    await _closed(running, CLOSING_SECONDS)
+    raise ServerGone(f"{watch.result()}. {GOES_ON}")
 
 
 async def _trouble(server: Server) -> str:
@@ -156,17 +169,18 @@ async def _trouble(server: Server) -> str:
     while True:
         if trouble := await asyncio.to_thread(server.trouble):
             return trouble
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(server.look_seconds)
 
 
-async def _closed(running: asyncio.Task[Any]) -> None:
-    """Once every stage has taken in what was under way and freed its lock; Prefect itself is not waited for."""
+async def _closed(running: asyncio.Task[Any], seconds: float) -> None:
+    """Cancels the flow. Returns once every stage has taken in what was under way and freed its lock, or time is up;
+    Prefect itself is not waited for."""
     from flows.stage_flow import open_stages
 
     running.cancel()
-    deadline = time.monotonic() + CLOSING_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and open_stages():  # noqa: ASYNC110 - they close in Prefect's tasks
-        await asyncio.sleep(LOOK_SECONDS / 10)
+        await asyncio.sleep(CLOSED_SECONDS)
 
 
 def _interrupts(error: BaseException) -> bool:

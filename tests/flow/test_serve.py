@@ -12,7 +12,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,11 +53,10 @@ class Served:
     def command(self) -> list[str]:
         return [sys.executable, "-m", "flows.cli", "serve", "--port", str(self.port)]
 
-    @contextmanager
-    def up(self, by: signal.Signals = signal.SIGTERM) -> Iterator[None]:
-        """While the block runs, `colloquy serve` is up; then it is ended by this signal."""
+    def begin(self) -> None:
+        """`colloquy serve`, once it is up."""
         self.said.clear()
-        process = subprocess.Popen(
+        self._process = process = subprocess.Popen(
             self.command,
             env=self.environment,
             cwd=ROOT,
@@ -67,16 +65,15 @@ class Served:
             text=True,
             preexec_fn=heed_the_terminal,
         )
-        reader = threading.Thread(target=lambda: self.said.extend(process.stdout or ()), daemon=True)
-        reader.start()
-        try:
-            until(lambda: self.has_said("UI: ") or process.poll() is not None)
-            assert process.poll() is None, "".join(self.said)
-            yield
-        finally:
-            process.send_signal(by)
-            process.wait(PATIENCE_SECONDS)
-            reader.join()
+        self._reader = threading.Thread(target=lambda: self.said.extend(process.stdout or ()), daemon=True)
+        self._reader.start()
+        until(lambda: self.has_said("UI: ") or process.poll() is not None)
+        assert process.poll() is None, "".join(self.said)
+
+    def end(self, by: signal.Signals) -> None:
+        self._process.send_signal(by)
+        self._process.wait(PATIENCE_SECONDS)
+        self._reader.join()
 
     def has_said(self, words: str) -> bool:
         return any(words in line for line in self.said)
@@ -141,10 +138,13 @@ def until(true: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One that is up for all tests of this file but the last."""
+    """One that is up for the tests of this file."""
     served = Served(tmp_path_factory.mktemp("served"))
-    with served.up():
+    served.begin()
+    try:
         yield served
+    finally:
+        served.end(signal.SIGTERM)
 
 
 def test_serve_brings_everything_up(served: Served) -> None:
@@ -297,18 +297,17 @@ def test_a_server_or_worker_that_dies_is_started_again(served: Served) -> None:
     assert "does not exist" in run["state"]["message"], "the new worker takes runs from the new server"
 
 
-def test_serve_ends_with_its_terminal_and_leaves_schedules_alone(tmp_path: Path) -> None:
-    served = Served(tmp_path)
-    nightly = [{"schedule": {"cron": "0 3 * * *", "timezone": "UTC"}, "active": True}]
-    with served.up(signal.SIGHUP):
-        served.ask("POST", f"/deployments/{served.deployment('rebuild')['id']}/schedules", nightly)
+def test_serve_ends_with_its_terminal_and_leaves_schedules_alone(served: Served) -> None:
+    nightly = [{"schedule": {"cron": "0 4 * * *", "timezone": "UTC"}, "active": True}]
+    served.ask("POST", f"/deployments/{served.deployment('evaluate')['id']}/schedules", nightly)
+    served.end(signal.SIGHUP)
     with pytest.raises(urllib.error.URLError):
         served.ask("GET", "/health")
-    with served.up():
-        assert served.has_said("17 left as they are in the UI")
-        schedules = served.deployment("rebuild")["schedules"]
-        assert [schedule["schedule"]["cron"] for schedule in schedules] == ["0 3 * * *"]
-        assert len(served.ask("POST", "/automations/filter", {})) == 1
+    served.begin()
+    assert served.has_said("17 left as they are in the UI")
+    schedules = served.deployment("evaluate")["schedules"]
+    assert [schedule["schedule"]["cron"] for schedule in schedules] == ["0 4 * * *"]
+    assert len(served.ask("POST", "/automations/filter", {})) == 1
 
 
 def test_a_port_of_another_program_is_refused(tmp_path: Path) -> None:
