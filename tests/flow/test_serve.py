@@ -197,8 +197,8 @@ def test_a_run_with_lost_rows_is_partial_and_its_build_has_a_report_that_a_brows
     until(lambda: bool(seen.extend(events_of_losses(served)) or seen))
     assert (seen[0]["resource"]["colloquy.build"], seen[0]["payload"]["may_pass"]) == ("lost", False)
 
-    assert served.ended(served.start("report", {"build": "lost"}))["state"]["name"] == "Completed"
-    assert served.ended(served.start("check", {"build": "lost"}))["state"]["name"] == "Completed"
+    both = [served.start(flow, {"build": "lost"}) for flow in ("report", "check")]
+    assert [served.ended(each)["state"]["name"] for each in both] == ["Completed"] * 2
     posted = {artifact["key"]: artifact for artifact in served.ask("POST", "/artifacts/latest/filter", {})}
     assert set(posted) >= {"colloquy-scenes", "colloquy-report", "colloquy-check"}
     link = posted["colloquy-report"]["data"].partition("](")[2].rstrip(")")
@@ -255,36 +255,30 @@ def test_what_was_edited_stays_and_what_is_missing_is_made(served: Served, tmp_p
         "concurrency_limit": 3,
         "job_variables": {"env": {"MINE": "1", "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60"}},
     }
-    rebuild = served.deployment("rebuild")["id"]
-    served.ask("PATCH", f"/deployments/{rebuild}", edited)
-    served.ask("POST", f"/deployments/{rebuild}/schedules", nightly)
+    of_older_code = {**edited, "version": "of older code"}
+    for flow, changes in (("rebuild", edited), ("evaluate", of_older_code)):
+        served.ask("PATCH", f"/deployments/{served.deployment(flow)['id']}", changes)
+        served.ask("POST", f"/deployments/{served.deployment(flow)['id']}/schedules", nightly)
     served.ask("DELETE", f"/deployments/{served.deployment('metrics')['id']}")
 
     said = served.again(COLLOQUY_ARTIFACTS=str(tmp_path / "other"))
     assert "Already up" in said
-    assert "made: metrics/colloquy-metrics; 16 left as they are" in said
+    assert "made: metrics/colloquy-metrics" in said
+    assert "made anew, as the code says: evaluate/colloquy-evaluate; 15 left as they are" in said
     assert "workers of pool colloquy: " in said
     assert f"not to {tmp_path / 'other'}" in said
-    now = served.deployment("rebuild")
-    assert (now["description"], now["tags"], now["parameters"]) == (
-        "mine",
-        ["mine"],
-        {"options": {"build": "mine"}},
-    )
-    assert now["global_concurrency_limit"]["limit"] == 3
-    assert now["job_variables"]["env"]["MINE"] == "1"
+    kept, renewed = served.deployment("rebuild"), served.deployment("evaluate")
+    assert (kept["description"], kept["tags"]) == ("mine", ["mine"])
+    assert (renewed["description"] != "mine", set(renewed["tags"])) == (True, {"colloquy", "flow:evaluate", "mine"})
+    for each in (kept, renewed):
+        assert each["parameters"] == {"options": {"build": "mine"}}
+        assert each["global_concurrency_limit"]["limit"] == 3
+        assert each["job_variables"]["env"]["MINE"] == "1"
+        assert [schedule["schedule"]["cron"] for schedule in each["schedules"]] == ["0 3 * * *"]
     (rule,) = served.ask("POST", "/automations/filter", {})
-    assert rule["trigger"]["within"] >= 3 * 60, "three of the heartbeats that it has been told to send"
+    assert rule["trigger"]["within"] >= 3 * 60, "three of the heartbeats that a deployment was told to send"
     metrics = f"prefect.deployment.{served.deployment('metrics')['id']}"
     assert metrics in rule["trigger"]["match_related"]["prefect.resource.id"]
-
-    served.ask("PATCH", f"/deployments/{rebuild}", {"version": "of older code"})
-    assert "made anew, as the code says: rebuild/colloquy-rebuild" in served.again()
-    now = served.deployment("rebuild")
-    assert (now["parameters"], now["global_concurrency_limit"]["limit"]) == ({"options": {"build": "mine"}}, 3)
-    assert set(now["tags"]) == {"colloquy", "flow:rebuild", "mine"}
-    assert now["job_variables"]["env"]["MINE"] == "1"
-    assert [schedule["schedule"]["cron"] for schedule in now["schedules"]] == ["0 3 * * *"]
 
 
 def test_a_server_or_worker_that_dies_is_started_again(served: Served) -> None:
@@ -299,13 +293,13 @@ def test_a_server_or_worker_that_dies_is_started_again(served: Served) -> None:
 
 def test_serve_ends_with_its_terminal_and_leaves_schedules_alone(served: Served) -> None:
     nightly = [{"schedule": {"cron": "0 4 * * *", "timezone": "UTC"}, "active": True}]
-    served.ask("POST", f"/deployments/{served.deployment('evaluate')['id']}/schedules", nightly)
+    served.ask("POST", f"/deployments/{served.deployment('release')['id']}/schedules", nightly)
     served.end(signal.SIGHUP)
     with pytest.raises(urllib.error.URLError):
         served.ask("GET", "/health")
     served.begin()
     assert served.has_said("17 left as they are in the UI")
-    schedules = served.deployment("evaluate")["schedules"]
+    schedules = served.deployment("release")["schedules"]
     assert [schedule["schedule"]["cron"] for schedule in schedules] == ["0 4 * * *"]
     assert len(served.ask("POST", "/automations/filter", {})) == 1
 
