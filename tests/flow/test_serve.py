@@ -140,8 +140,8 @@ def until(true: Callable[[], bool]) -> None:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One that is up for the tests of this file."""
     served = Served(tmp_path_factory.mktemp("served"))
-    served.begin()
     try:
+        served.begin()
         yield served
     finally:
         served.end(signal.SIGTERM)
