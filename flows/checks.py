@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import duckdb
 
 from tasks.foundation.checkout import ROOT
-from tasks.foundation.errors import TableError
-from tasks.foundation.store.commits import Commit
+from tasks.foundation.errors import ColloquyError, TableError
+from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import rows_in
-from tasks.foundation.store.views import told_of_reading
+from tasks.foundation.store.views import open_views, told_of_reading, views_of
 
 CHECKS = ROOT / "sql" / "checks"
 SHOWN = 5
@@ -26,6 +27,22 @@ class Checked:
     name: str
     rows: int
     examples: tuple[dict[str, object], ...]
+
+
+class ChecksFoundRows(ColloquyError):
+    """A build's rows break what must be true of them; the message names the checks."""
+
+    exit_code: ClassVar[int] = 7
+
+
+def check_build(layout: Layout, build: str | None) -> list[Checked]:
+    """The outcome of every check of a build's rows (None: of a store without builds); of the files alone where some are
+    missing, for then most of the others could not be run. StoreError for a build that does not exist."""
+    files = check_parts(layout, commits_of(layout, build) if build else {})
+    if files.rows:
+        return [files]
+    with views_of(layout, build) if build else open_views(layout) as connection:
+        return [files, *run_checks(connection)]
 
 
 def check_files(folder: Path = CHECKS) -> list[Path]:

@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs, so that `colloquy --help` answe
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, NoReturn
@@ -92,7 +93,7 @@ def main() -> None:
         told = _told(error)
         if told is None:
             raise
-        _end(*told)
+        _end(*told, at_once=_server_is_gone(error))
     finally:
         streams.flush()
 
@@ -106,8 +107,17 @@ def _told(error: Exception) -> tuple[str, int] | None:
     return (f"{_label(error)}: {error}", error.exit_code) if isinstance(error, ColloquyError) else None
 
 
-def _end(message: str, exit_code: int) -> NoReturn:
+def _server_is_gone(error: Exception) -> bool:
+    """Whether threads of Prefect wait for a server that is gone, and would keep the process from ending."""
+    running = sys.modules.get("flows.commands.run_flow")
+    return running is not None and isinstance(error, running.ServerGone)
+
+
+def _end(message: str, exit_code: int, *, at_once: bool = False) -> NoReturn:
     typer.echo(message, err=True)
+    if at_once:
+        streams.flush()
+        os._exit(exit_code)
     sys.exit(exit_code)
 
 

@@ -18,7 +18,7 @@ from flows.needs import roles_by_alias
 from tasks.foundation import weights
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
-from tasks.foundation.errors import ColloquyError
+from tasks.foundation.errors import ColloquyError, StoreError
 from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.llm.models import check_ready, load_models
 from tasks.foundation.llm.reach import silent
@@ -165,11 +165,12 @@ def _ready(spec: ModelSpec) -> str:
 
 
 def _server() -> Finding:
-    configured = os.environ.get(environment.API_URL)
-    if configured and not environment.answers(configured):
-        return Finding("prefect", f"nothing answers at {configured} (PREFECT_API_URL): start it or unset it", 4)
+    try:
+        environment.check_configured()
+    except StoreError as error:
+        return Finding("prefect", str(error), error.exit_code)
     url = environment.server_url()
     if url is None:
         told = "no server is up: runs start a temporary one; `colloquy serve` starts server and UI"
         return Finding("prefect", told, optional=True)
-    return Finding("prefect", f"server at {url}")
+    return Finding("prefect", f"server at {environment.without_login(url)}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.foundation.settings import profile_names
 from tasks.foundation.store.layout import build_name
 
 StageName = Literal[
@@ -47,17 +48,49 @@ EVALUATION = (*WITH_TARGETS, *SCORING)
 
 FRESH = "run.fresh=true"
 
+BuildName = Annotated[str, Field(pattern=r"^([a-z0-9]|\{date\})([a-z0-9._-]|\{date\}){0,63}$")]
+"""As `build_name` has it once `{date}` is filled in: the form refuses any other before a run is accepted."""
 
-class RunOptions(BaseModel):
-    """Options of one stage's run; all have defaults."""
+ProfileName = Annotated[str, Field(pattern=rf"^({'|'.join(profile_names())}|.+\.yaml)$")]
+
+
+class BuildOptions(BaseModel):
+    """Of which build something is wanted; all have defaults."""
 
     model_config = ConfigDict(extra="forbid")
 
-    profile: str | None = Field(
+    build: BuildName = Field(
+        default="main", description="name of the build; {date} becomes the day that the run is scheduled for"
+    )
+
+    def build_on(self, day: date) -> str:
+        """The name of the build; ConfigError for one that cannot be a folder's."""
+        return build_name(self.build, day)
+
+    def on(self, day: date) -> Self:
+        """These options with the day filled in: whatever is asked of them later, it is that day's build."""
+        return self.model_copy(update={"build": self.build_on(day)})
+
+
+class ReportOptions(BuildOptions):
+    """Options of a report."""
+
+    transcripts: int = Field(default=100, ge=0, description="how many transcripts of each kind the page holds")
+
+
+class ReleaseOptions(BuildOptions):
+    """Options of a release."""
+
+    folder: str | None = Field(default=None, description="a new folder for it; none: artifacts/releases/BUILD")
+
+
+class RunOptions(BuildOptions):
+    """Options of one stage's run; all have defaults."""
+
+    profile: ProfileName | None = Field(
         default=None,
         description="a file of configs/profiles, without .yaml, or the path of your own; none: the build's, else demo",
     )
-    build: str = Field(default="main", description="name of the build; {date} becomes today's date")
     force: bool = Field(default=False, description="run again what is up to date; replies come from the cache")
     fresh: bool = Field(default=False, description="draw new replies for this build instead of replaying the cache")
     set: list[str] = Field(default=[], description="settings, each as section.key=value")
@@ -74,15 +107,6 @@ class RunOptions(BaseModel):
         targets = json.dumps([self.target])
         only = tuple(f"{stage}.targets={targets}" for stage in WITH_TARGETS) if self.target else ()
         return (*self.remembered, *only)
-
-    @property
-    def todays_build(self) -> str:
-        """How a run is called: the build's name with today's date, unchecked."""
-        return self.build.replace("{date}", date.today().isoformat())
-
-    def build_on(self, today: date) -> str:
-        """The name of the build; ConfigError for one that cannot be a folder's."""
-        return build_name(self.build, today)
 
     def of(self, *, build: str, force: bool) -> RunOptions:
         """The options of one stage of this run."""
@@ -101,6 +125,8 @@ class RebuildOptions(RunOptions):
 
     only: StageName | None = Field(default=None, description="run just this stage")
     from_stage: StageName | None = Field(default=None, description="run this stage and those after it")
+    check: bool = Field(default=True, description="check the build's rows at the end")
+    report: bool = Field(default=True, description="write the build's report at the end")
 
     def forces(self, stage: str) -> bool:
         named = self.only or self.from_stage

@@ -5,33 +5,47 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 from uuid import UUID
 
-from prefect.artifacts import acreate_progress_artifact, acreate_table_artifact, aupdate_progress_artifact
+from prefect.artifacts import (
+    acreate_link_artifact,
+    acreate_progress_artifact,
+    acreate_table_artifact,
+    aupdate_progress_artifact,
+)
 
+from flows.checks import Checked
+from flows.environment import noted
 from flows.results import StageResult
 from tasks.foundation.llm.failures import brief
 from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.store.commits import Commit
-from tasks.foundation.store.layout import Layout
 
 REFRESH_SECONDS = 2.0
+REPORTS = "http://127.0.0.1:4201"
+"""Where `colloquy serve` shows the reports unless it is told another port."""
+
+GIVE_UP_SECONDS = 5.0
+"""For a line of progress: the next one tells more, and a stage does not stay open for it."""
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @asynccontextmanager
 async def post_progress(run: StageRun) -> AsyncIterator[None]:
-    """A progress artifact of the stage, kept current until the block ends.
+    """A progress artifact of the stage's run (without a key: nobody looks for it later), kept current until the block
+    ends.
 
     What Prefect cannot show is logged: it is no reason for a stage to fail.
     """
-    artifact = await _posted(acreate_progress_artifact(0.0, _key(run.build, run.name, "progress"), _line(run.progress)))
+    artifact = await _posted(_soon(acreate_progress_artifact(0.0, None, _line(run.progress))))
     refreshing = asyncio.create_task(_refresh(artifact, run.progress))
     try:
         yield
@@ -42,20 +56,50 @@ async def post_progress(run: StageRun) -> AsyncIterator[None]:
         await _update(artifact, run.progress)
 
 
-async def post_result(result: StageResult, layout: Layout, commit: Commit) -> None:
-    """A table artifact: where the stage's rows ended and what they took."""
+async def post_result(result: StageResult, commit: Commit) -> None:
+    """A table artifact: where the stage's rows ended and what they took. One key a stage: the artifacts of its builds
+    stand in one row after another."""
     await _posted(
-        acreate_table_artifact(
-            table=[_row(result)],
-            key=_key(result.build, result.stage, "result"),
-            description=_description(result, layout, commit),
-        )
+        acreate_table_artifact(table=[_row(result)], key=_key(result.stage), description=_description(result, commit))
     )
+
+
+async def post_report(build: str, path: Path) -> None:
+    """A link that a browser opens."""
+    told = f"Report of build **{build}**, written to `{path}`; its page is there while `colloquy serve` is up."
+    await _posted(
+        acreate_link_artifact(report_url(build), link_text=f"report of {build}", key=_key("report"), description=told)
+    )
+
+
+async def post_checks(build: str, outcomes: Sequence[Checked]) -> None:
+    """A table artifact: the checks that found rows, with the first of them."""
+    table = [
+        {"check": outcome.name, "rows": outcome.rows, "for example": str(outcome.examples[0])}
+        for outcome in outcomes
+        if outcome.rows
+    ]
+    told = f"{len(outcomes) - len(table)} of {len(outcomes)} checks of build **{build}** found nothing."
+    await _posted(acreate_table_artifact(table=table, key=_key("check"), description=told))
+
+
+def report_url(build: str) -> str:
+    """Where the report of a build is, or will be, while `colloquy serve` is up."""
+    return f"{noted('reports') or REPORTS}/{build}/index.html"
 
 
 async def _update(artifact: UUID | None, progress: Progress) -> None:
     if artifact is not None:
-        await _posted(aupdate_progress_artifact(artifact, _percent(progress), _line(progress)))
+        await _posted(_soon(aupdate_progress_artifact(artifact, _percent(progress), _line(progress))))
+
+
+async def _soon(sending: Awaitable[T]) -> T:
+    """What Prefect answers; TimeoutError when it takes long: its client would try for minutes."""
+    try:
+        async with asyncio.timeout(GIVE_UP_SECONDS):
+            return await sending
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {GIVE_UP_SECONDS:.0f} s") from None
 
 
 async def _posted(sending: Awaitable[Any]) -> UUID | None:
@@ -99,14 +143,13 @@ def _row(result: StageResult) -> dict[str, Any]:
     }
 
 
-def _description(result: StageResult, layout: Layout, commit: Commit) -> str:
-    folder = layout.reports / result.build
+def _description(result: StageResult, commit: Commit) -> str:
     paragraphs = [
         f"**{result.stage}** of build **{result.build}**: {result.n_in} rows in = {result.n_produced} produced "
         f"+ {result.n_filtered} filtered + {result.n_failed} failed.",
         "Partial: some rows failed in a way that may pass; the next run tries just those." if result.partial else "",
         "\n".join(_reasons("filtered", commit) + _reasons("failed", commit)),
-        f"Reports of the build: [{folder}]({folder.as_uri()})",
+        f"[Report of the build]({report_url(result.build)}), once it is written.",
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
@@ -132,6 +175,10 @@ def _percent(progress: Progress) -> float:
     return 100.0 * progress.rows_done / progress.rows_total if progress.rows_total else 0.0
 
 
-def _key(build: str, stage: str, what: str) -> str:
-    """An artifact key: lower-case letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", f"{build}-{stage}-{what}").strip("-")
+def _key(what: str) -> str:
+    """An artifact key: lower-case letters, digits and dashes.
+
+    >>> _key("conversation@GPT-4o")
+    'colloquy-conversation-gpt-4o'
+    """
+    return "colloquy-" + re.sub(r"[^a-z0-9]+", "-", what.lower()).strip("-")

@@ -8,34 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import date
 
 from prefect import flow
 
-from flows import chain
-from flows.options import RebuildOptions
+from flows import builds, chain
+from flows.ending import ending, results_of
+from flows.identity import settled_run
+from flows.options import BuildOptions, RebuildOptions, ReportOptions
 from flows.preflight import look_ahead
 from flows.results import StageResult
 from flows.stage_flow import log_what_is_said
-from flows.stages import FLOWS
+from flows.stages import FLOWS, Ended
 
 DEFAULTS = RebuildOptions()
 log = logging.getLogger(__name__)
 
 
-@flow(flow_run_name="{options.todays_build}", persist_result=False, log_prints=False)
-async def rebuild(options: RebuildOptions = DEFAULTS) -> list[StageResult]:
+@flow(flow_run_name="{options.build} rebuild", persist_result=False, log_prints=False)
+async def rebuild(options: RebuildOptions = DEFAULTS) -> Ended:
     """Source files → a voted benchmark (personas to curation) → both evaluations (chatseeds to metrics)."""
-    build = options.build_on(date.today())
-    settled = await asyncio.to_thread(chain.settled, options)
+    settled = await settled_run(options, "rebuild")
     stages = await asyncio.to_thread(chain.selected, settled)
-    await asyncio.to_thread(look_ahead, settled, stages, build)
+    await asyncio.to_thread(look_ahead, settled, stages, settled.build)
     log_what_is_said()
     given = "".join(f" --set {each}" for each in settled.remembered)
-    log.info("build %s, profile %s%s", build, settled.profile, given)
+    log.info("build %s, profile %s%s", settled.build, settled.profile, given)
     results: list[StageResult] = []
     for name in stages:
-        for result in await FLOWS[name](settled.of(build=build, force=settled.forces(name))):
+        for result in await results_of(FLOWS[name], settled.of(build=settled.build, force=settled.forces(name))):
             log.info("%s", result.sentence())
             results.append(result)
-    return results
+    if settled.report:
+        await builds.report(ReportOptions(build=settled.build))
+    if settled.check:
+        await builds.check(BuildOptions(build=settled.build))
+    return ending(results)

@@ -11,14 +11,15 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
 from typing import TypeVar
 
-from prefect import task
+from prefect import State, task
 from prefect.cache_policies import NO_CACHE
 
 from flows import chain
-from flows.environment import OUR_LOGGERS
+from flows.ending import announce, ending
+from flows.environment import OUR_LOGGERS, spare_loopback
+from flows.identity import settled_run, signature
 from flows.lending import PrefectLender
 from flows.options import EVALUATION, RunOptions
 from flows.posting import post_progress, post_result
@@ -28,6 +29,7 @@ from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.run.shards import first_error
 from tasks.foundation.store.commits import Commit, read_commit
+from tasks.foundation.store.locks import signing
 
 T = TypeVar("T")
 
@@ -35,19 +37,27 @@ _OPEN: dict[tuple[str, str], StageRun] = {}
 """Stage runs of this process by build and name: what its tasks work on."""
 
 
-async def run_stage(name: str, options: RunOptions) -> list[StageResult]:
-    """Bring one stage of a build up to date; one result, or one a member where the stage fans out.
+def open_stages() -> int:
+    """How many stages this process has open: their locks held, their answers perhaps under way."""
+    return len(_OPEN)
+
+
+async def run_stage(name: str, options: RunOptions) -> list[StageResult] | State[list[StageResult]]:
+    """Bring one stage of a build up to date; one result, or one a member where the stage fans out, and `Partial` where
+    it lost rows.
 
     Raises a ColloquyError that says what is wrong and what to do.
     """
-    build = options.build_on(date.today())
+    options = await settled_run(options, name)
+    build = options.build
     log_what_is_said()
+    spare_loopback()  # of a worker that was started by hand
     workspace = await _off_loop(lambda: chain.open_workspace(options))
     if name not in EVALUATION and chain.is_released(workspace.layout, build):
         raise ConfigError(f"build {build} holds a released benchmark, which is not made again; {name} would")
     try:
         members = chain.stage(name).members(workspace.settings)
-        return [await _run_member(name, member, build, workspace, options.force) for member in members]
+        return ending([await _run_member(name, member, build, workspace, options.force) for member in members])
     finally:
         workspace.close()
 
@@ -61,7 +71,8 @@ def log_what_is_said() -> None:
 async def _run_member(name: str, member: str | None, build: str, workspace: Workspace, force: bool) -> StageResult:
     started = time.monotonic()
     stage, last = chain.stage(name), chain.ends_chain(name)
-    run = await _off_loop(lambda: StageRun.open(stage, workspace, build, member, force=force, ends_chain=last))
+    with signing(signature()):
+        run = await _off_loop(lambda: StageRun.open(stage, workspace, build, member, force=force, ends_chain=last))
     if workspace.settings.llm.share_limits:
         gates_of_process().share(PrefectLender())
     with _opened(run):
@@ -70,7 +81,8 @@ async def _run_member(name: str, member: str | None, build: str, workspace: Work
     result = result_of(commit, run.decision, run.progress, time.monotonic() - started)
     for observer in OBSERVERS:
         observer.finished(result)
-    await post_result(result, workspace.layout, commit)
+    announce(result)
+    await post_result(result, commit)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -12,6 +13,7 @@ hypothesis.settings.register_profile("colloquy", deadline=None, derandomize=True
 hypothesis.settings.load_profile("colloquy")
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("PREFECT_HOME", str(Path(tempfile.gettempdir()) / "colloquy-tests-prefect"))
 
 
 @pytest.fixture(autouse=True)

@@ -6,25 +6,19 @@ from typing import Annotated
 
 import typer
 
-FOUND = 7
-
 
 def check(
     build: Annotated[str | None, typer.Option(help="The build; the one that SQL shows when not given.")] = None,
 ) -> None:
     """Run every file of sql/checks, and count the rows of every file; exit code 7 when a check returns rows."""
-    from flows.checks import check_parts, run_checks
+    from flows.checks import ChecksFoundRows, check_build
     from tasks.foundation.store.commits import behind, commits_of, shown_build
     from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.views import open_views, views_of
 
     layout = Layout.default()
     name = build or shown_build(layout)
     commits = commits_of(layout, name) if name else {}
-    outcomes = [check_parts(layout, commits)]
-    if not outcomes[0].rows:  # with files missing, most of the others could not be run
-        with views_of(layout, build) if build else open_views(layout) as connection:
-            outcomes += run_checks(connection)
+    outcomes = check_build(layout, name)
     broken = [outcome for outcome in outcomes if outcome.rows]
     for outcome in broken:
         typer.echo(f"{outcome.name}: {outcome.rows} rows, for example")
@@ -34,4 +28,4 @@ def check(
         typer.echo(f"{run} was made from rows of {', '.join(tables)} that have changed since: run it again")
     typer.echo(f"{len(outcomes) - len(broken)} of {len(outcomes)} checks found nothing")
     if broken:
-        raise typer.Exit(FOUND)
+        raise typer.Exit(ChecksFoundRows.exit_code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from flows.commands.run_flow import PARTIAL, run_flow
 
 if TYPE_CHECKING:
     from flows.options import EvaluateOptions
-    from flows.results import StageResult
     from tasks.foundation.store.layout import Layout
 
 Structured = Literal["json_schema", "json_object", "prompt"]
@@ -79,7 +78,7 @@ def evaluate(
     name = _build_of(layout, benchmark, build)
     endpoint = Endpoint(base_url, model, family, key_env, structured, prices)
     with _introduced(layout, target, endpoint):
-        options = EvaluateOptions(
+        options = EvaluateOptions.model_construct(
             profile=profile,
             build=name,
             target=target,
@@ -94,12 +93,12 @@ def evaluate(
             )
         _look_ahead(options)
 
-    def evaluation() -> Coroutine[Any, Any, list[StageResult]]:
+    def evaluation() -> Callable[..., Any]:
         from flows import evaluate as flows
 
-        return flows.evaluate(options)
+        return flows.evaluate
 
-    code = run_flow(evaluation, shown)
+    code = run_flow(evaluation, options, shown)
     if code in (0, PARTIAL):
         _show_headlines(layout, options)
     raise typer.Exit(code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from flows.chain import Options
     from flows.commands.screen import Screen
     from flows.options import RebuildOptions, RunOptions
-    from flows.results import StageResult
 
 Profile = Annotated[
     str | None,
@@ -55,18 +54,20 @@ def run(
         force=force,
         fresh=fresh,
         set=list(set_ or []),
-    )
+        check=False,
+        report=False,
+    ).on(date.today())
     shown = screen(quiet)
     options = as_made(options, shown)
     if _nothing_to_do(options, shown):
         return
 
-    def rebuild() -> Coroutine[Any, Any, list[StageResult]]:
+    def rebuild() -> Callable[..., Any]:
         from flows import rebuild as flows
 
-        return flows.rebuild(options)
+        return flows.rebuild
 
-    raise typer.Exit(run_flow(rebuild, shown, verbose=verbose))
+    raise typer.Exit(run_flow(rebuild, options, shown, verbose=verbose))
 
 
 def as_made(options: Options, shown: Screen) -> Options:
@@ -93,8 +94,7 @@ def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
     from flows import chain
     from flows.preflight import look_ahead
 
-    build, stages = options.build_on(date.today()), chain.selected(options)
-    todo, done = look_ahead(options, stages, build)
+    todo, done = look_ahead(options, chain.selected(options), options.build)
     if not todo:
-        shown.up_to_date(build, done, whole=not options.only and not options.from_stage)
+        shown.up_to_date(options.build, done, whole=not options.only and not options.from_stage)
     return not todo

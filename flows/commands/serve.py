@@ -9,11 +9,20 @@ import typer
 
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the server listens when one is started.")] = 4200,
+    reports_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Where the reports can be read; else the next port, or a free one."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Listen here; other machines cannot reach the default.")] = "127.0.0.1",
+    redeploy: Annotated[
+        bool, typer.Option(help="Make every deployment as the code says it, over what was edited in the UI.")
+    ] = False,
 ) -> None:
-    """Bring up server, UI, work pool, deployments and a worker, whichever is missing, and stay until Ctrl-C.
+    """Bring up server, UI, work pool, deployments and a worker, whichever is missing, and keep them up until Ctrl-C.
 
-    Runs of `colloquy run` go to this server while it is up. Schedules made in the UI survive a restart.
+    Runs of `colloquy run` go to this server while it is up. What was edited in the UI stays, and so do schedules.
     """
+    from flows.serving import Places
     from flows.serving import serve as bring_up
 
-    bring_up(port, typer.echo)
+    bring_up(Places(port, reports_port, host), typer.echo, redeploy=redeploy)

@@ -43,7 +43,9 @@ def status(
 
     layout = Layout.default()
     shown = shown_build(layout)
-    options = chain.settled(RunOptions(profile=profile, build=build or shown or "main", set=list(set_ or [])))
+    options = chain.settled(
+        RunOptions.model_construct(profile=profile, build=build or shown or "main", set=list(set_ or []))
+    )
     name = options.build_on(date.today())
     workspace = chain.open_workspace(options)
     made = {commit.stage for commit in commits_of(layout, name).values()}

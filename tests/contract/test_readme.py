@@ -43,7 +43,7 @@ def test_every_command_shown_is_one_that_the_command_line_takes(line: str) -> No
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("prefect deployment run")])
 def test_every_deployment_shown_takes_the_options_shown(line: str) -> None:
     words = shlex.split(line)
-    assert words[3] == "rebuild/colloquy"
+    assert words[3] == "rebuild/colloquy-rebuild"
     name, _, value = words[words.index("--param") + 1].partition("=")
     assert name == "options"
     RebuildOptions.model_validate_json(value)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from flows import environment, serving
+from flows import environment, local_server
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
@@ -69,6 +69,7 @@ class Colloquy:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_the_terminal,
         )
 
     def end_after(self, replies: int, by: signal.Signals, *arguments: str) -> str:
@@ -127,24 +128,35 @@ class PrefectServer:
     environment: dict[str, str] = field(default_factory=dict)
 
 
+def heed_the_terminal() -> None:
+    """For a process that is to end with its terminal, though the tests may run under `nohup`."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     home = tmp_path_factory.mktemp("prefect")
-    port = free_port()
+    port = local_server.free_port()
     api = f"http://127.0.0.1:{port}/api"
     patch = pytest.MonkeyPatch()
     patch.setenv("PREFECT_HOME", str(home))
     environment.settle()
-    with serving._child(["server", "start", "--host", "127.0.0.1", "--port", str(port)], home / "server.log") as server:
-        serving._wait_until_it_answers(api, server, home / "server.log")
+    with server_at(port, home):
         yield PrefectServer(home, api, {"PREFECT_HOME": str(home), "PREFECT_API_URL": api})
     patch.undo()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextmanager
+def server_at(port: int, home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A server of ours, once it answers; `home` is what PREFECT_HOME names."""
+    log = home / "server.log"
+    with log.open("ab") as output:
+        server = local_server.start(port, output=output)
+    try:
+        environment.wait_until_it_answers(f"http://127.0.0.1:{port}/api", server, print, f"see {log}")
+        yield server
+    finally:
+        local_server.stop(server)
 
 
 @pytest.fixture

@@ -38,9 +38,10 @@ def test_every_row_is_accounted_for_and_a_second_run_asks_nothing(toy: Colloquy,
     assert "0 model calls were made" in second.stdout
     assert "up to date" in second.stdout
     posted = {artifact["key"]: artifact for artifact in artifacts(prefect_server)}
-    assert posted["main-curation-progress"]["data"] == 100.0
-    assert json.loads(posted["main-curation-result"]["data"])[0]["rows in"] == 32
-    assert "32 rows in = 28 produced + 4 filtered + 0 failed" in posted["main-curation-result"]["description"]
+    assert json.loads(posted["colloquy-curation"]["data"])[0]["rows in"] == 32
+    assert "32 rows in = 28 produced + 4 filtered + 0 failed" in posted["colloquy-curation"]["description"]
+    progress = asked(prefect_server, "artifacts", {"artifacts": {"type": {"any_": ["progress"]}}})
+    assert {(artifact["key"], artifact["data"]) for artifact in progress} == {(None, 100.0)}
 
 
 def test_what_a_stage_says_stands_in_the_log_of_its_run_and_a_warning_on_the_screen(
@@ -52,8 +53,8 @@ def test_what_a_stage_says_stands_in_the_log_of_its_run_and_a_warning_on_the_scr
     assert "rows are there" not in loud.stdout
     assert "warning" not in quiet.stdout
     today = date.today().isoformat()
-    runs = asked(prefect_server, "flow_runs", {"flow_runs": {"name": {"any_": [f"loud-{today}"]}}})
-    assert [run["name"] for run in runs] == [f"loud-{today}"] * 2  # the chain and its one stage
+    runs = asked(prefect_server, "flow_runs", {"flow_runs": {"tags": {"all_": [f"build:loud-{today}"]}}})
+    assert {run["name"] for run in runs} == {f"loud-{today} rebuild (test)", f"loud-{today} scenes (test)"}
     logged = asked(prefect_server, "logs", {"logs": {"flow_run_id": {"any_": [run["id"] for run in runs]}}})
     ours = sorted((line["level"], line["message"]) for line in logged if line["name"] == "tasks.toy_scenes")
     assert ours == [(20, "40 rows are there"), (30, "one row in five is left out")]
@@ -97,18 +98,25 @@ def test_what_follows_a_forced_stage_runs_only_if_its_rows_changed(toy: Colloquy
     assert len(toy.asked) == QUESTIONS + 2
 
 
-def test_rows_lost_to_a_provider_are_redone_alone(toy: Colloquy) -> None:
-    first = toy.run(TOY_DOWN="sevens")
+def test_rows_lost_to_a_provider_are_redone_alone(toy: Colloquy, prefect_server: PrefectServer) -> None:
+    first = toy.run("--build", "losing", TOY_DOWN="sevens")
     assert first.returncode == 8, first.stderr
     assert "curation is partial" in first.stdout
-    lost = toy.commits()["curation"].accounting.failed
+    lost = toy.commits("losing")["curation"].accounting.failed
     assert lost == {"server": 4}
+    runs = asked(prefect_server, "flow_runs", {"flow_runs": {"tags": {"all_": ["build:losing"]}}})
+    states = {run["name"]: (run["state"]["name"], run["state"]["type"]) for run in runs}
+    assert states == {
+        "losing rebuild (test)": ("Partial", "FAILED"),  # of this type, so that Prefect's retries redo the rows
+        "losing scenes (test)": ("Completed", "COMPLETED"),
+        "losing curation (test)": ("Partial", "FAILED"),
+    }
     toy.forget()
-    second = toy.run()
+    second = toy.run("--build", "losing")
     assert second.returncode == 0
     assert len(toy.asked) == 2 * 4
     assert all("7'" in question for question in toy.asked)
-    commit = toy.commits()["curation"]
+    commit = toy.commits("losing")["curation"]
     assert (commit.revision, commit.accounting.n_failed, commit.partial) == (1, 0, False)
 
 
@@ -125,7 +133,9 @@ def test_a_stage_that_goes_wrong_stops_and_goes_on_once_the_provider_is_back(toy
     assert len(toy.asked) == QUESTIONS
 
 
-def test_a_second_run_of_the_same_stage_is_refused_with_the_owner_named(toy: Colloquy) -> None:
+def test_a_second_run_of_the_same_stage_is_refused_with_the_owner_named(
+    toy: Colloquy, prefect_server: PrefectServer
+) -> None:
     first = toy.start(COLLOQUY_SCRIPTED_LATENCY="60")
     try:
         while not toy.owner_of("curation") and first.poll() is None:
@@ -136,9 +146,12 @@ def test_a_second_run_of_the_same_stage_is_refused_with_the_owner_named(toy: Col
         first.communicate()
     assert second.returncode == 6
     assert f"process {first.pid} on " in second.stderr
+    assert (
+        f"as flow run main curation (test), {prefect_server.api.removesuffix('/api')}/runs/flow-run/" in second.stderr
+    )
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_says_so_and_goes_on(toy: Colloquy, by: signal.Signals) -> None:
     output = toy.end_after(8, by)
     assert "Interrupted" in output

@@ -67,6 +67,8 @@ def colloquy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ("arguments", "code", "says"),
     [
         (["run", "--profile", "tset"], 2, "did you mean 'test'?"),
+        (["status", "--profile", "tset"], 2, "did you mean 'test'?"),
+        (["status", "--build", "No"], 2, "build name 'No'"),
         (["run", "--profile", "test", "--set", "voting.arbitr=x"], 2, "did you mean 'voting.arbiter'?"),
         (["run", "--profile", "test", "--set", "voting"], 2, "expected section.key=value, found 'voting'"),
         (["run", "--profile", "test", "--build", "a/b"], 2, "build name 'a/b'"),

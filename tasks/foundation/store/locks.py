@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +23,18 @@ from tasks.foundation.errors import BuildBusy
 from tasks.foundation.store.durable import told_of
 
 _POLL_SECONDS = 0.5
+
+_SIGNATURE = ContextVar("_SIGNATURE", default="")
+
+
+@contextmanager
+def signing(signature: str) -> Iterator[None]:
+    """Whoever takes a lock within the block signs it with this, too: by what name, and where, its work can be seen."""
+    before = _SIGNATURE.set(signature)
+    try:
+        yield
+    finally:
+        _SIGNATURE.reset(before)
 
 
 @contextmanager
@@ -63,6 +76,7 @@ def _sign(file: IO[str]) -> None:
         "host": socket.gethostname(),
         "command": " ".join(sys.argv),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        "as": _SIGNATURE.get(),
     }
     file.write(json.dumps(owner))
     file.flush()
@@ -99,4 +113,5 @@ def _owner(file: IO[str]) -> str:
 
 
 def _told(owner: Mapping[str, Any]) -> str:
-    return "process {pid} on {host} (`{command}`, since {since})".format(**owner)
+    name = f", as {owner['as']}" if owner.get("as") else ""
+    return "process {pid} on {host} (`{command}`, since {since}){name}".format(**owner, name=name)
