@@ -207,5 +207,5 @@ def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:
     with views_of(layout, options.build) as connection:
         connection.execute("set variable target = ?", [options.target])
         connection.execute("set variable halves = ?", [halves])
-        ask(connection, _HEADLINES.format(headlines=headlines), Format.table)
+        ask(connection, _HEADLINES.format(headlines=headlines), Format.table, layout)
     typer.echo(f"All metrics, and which differences count: colloquy report --build {options.build}")

@@ -15,11 +15,11 @@ from rich.table import Table as Grid
 
 from flows.commands.answers import Format
 from flows.commands.screen import terminal
-from flows.commands.sql import ask, ends_input, is_command
+from flows.commands.sql import ask, ends_input, is_command, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.store.commits import builds, shown_build
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import duckdb_type, open_views
+from tasks.foundation.store.views import duckdb_type
 from tasks.foundation.tables import TABLES
 
 HELP = """\
@@ -43,7 +43,7 @@ class Shell:
         self._form = form
         self._build = build
         self._console = terminal()
-        self._connection = open_views(layout, build)
+        self._connection = open_reading(layout, build)
         self._version = self._file_version()
 
     def run(self) -> None:
@@ -85,7 +85,7 @@ class Shell:
         if is_command(text):
             self._dot(text.rstrip(";").split())
             return
-        ask(self._connection, text, self._form)
+        ask(self._connection, text, self._form, self._layout)
         if self._form is Format.table and text.rstrip("; \n").lower().split() == ["show", "tables"]:
             self._console.print(HISTORY, soft_wrap=True)
 
@@ -117,7 +117,7 @@ class Shell:
         version = self._file_version()
         if version != self._version:
             self._connection.close()
-            self._connection = open_views(self._layout, self._build)
+            self._connection = open_reading(self._layout, self._build)
             self._version = self._file_version()
             self._console.print("(new commits: the views were opened anew)", style="dim")
 
