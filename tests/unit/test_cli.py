@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import json
 import re
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import duckdb
 import pytest
 
 from flows import cli
@@ -167,6 +169,38 @@ def test_answers_come_as_a_box_as_csv_and_as_json(colloquy: Run) -> None:
     assert json.loads(colloquy("sql", query, "--format", "json").out) == [
         {"n": 1, "nothing": None, "text": "a,b", "several": [1, 2], "yes": True}
     ]
+
+
+def test_columns_of_one_name_are_told_apart_as_duckdb_does(colloquy: Run) -> None:
+    query = "select 1 as n, 2 as n, 3 as N, 4 as n_1"
+    names = duckdb.connect().sql(query).df().columns.to_list()
+    assert json.loads(colloquy("sql", query, "--format", "json").out) == [dict(zip(names, [1, 2, 3, 4], strict=True))]
+    assert colloquy("sql", query, "--format", "csv").out == f"{','.join(names)}\n1,2,3,4\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("'nan'::double", None),
+        ("'-inf'::float", None),
+        ("[1.5, 'inf'::double]", [1.5, None]),
+        ("{'a': 'nan'::double, 'b': [{'c': 'nan'::float}]}", {"a": None, "b": [{"c": None}]}),
+        ("map {date '2026-12-01': 1}", {"2026-12-01": 1}),
+        ("map {'nan'::double: 'x'}", {"null": "x"}),
+        ("1.25::decimal(9, 2)", 1.25),
+        ("2::hugeint ** 100", 2.0**100),
+        ("9007199254740993", 9007199254740993),
+    ],
+)
+def test_answers_are_json_whatever_the_values(colloquy: Run, value: str, found: object) -> None:
+    def refused(constant: str) -> None:
+        raise AssertionError(constant)
+
+    out = colloquy("sql", f"select {value} as v", "--format", "json").out
+    assert json.loads(out, parse_constant=refused) == [{"v": found}]
+    if isinstance(found, list | dict):
+        (cell,) = list(csv.reader(io.StringIO(colloquy("sql", f"select {value} as v", "--format", "csv").out)))[1]
+        assert json.loads(cell, parse_constant=refused) == found
 
 
 def test_an_answer_without_rows_is_still_json(colloquy: Run) -> None:
