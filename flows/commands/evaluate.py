@@ -190,9 +190,7 @@ def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
             f"{benchmark!r} is neither a build nor the folder of a release. Builds: "
             f"{', '.join(builds(layout)) or 'none yet'}; `colloquy release DIR` makes such a folder."
         )
-    name = build or f"{read_manifest(folder)['build']}-released"
-    import_release(layout, folder, name)
-    return name
+    return import_release(layout, folder, build or f"{read_manifest(folder)['build']}-released").build
 
 
 def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:

@@ -42,7 +42,7 @@ from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
 from tasks.foundation.store.views import rebuild_views
-from tasks.foundation.tables import EVERY_STAGE
+from tasks.foundation.tables import EVERY_STAGE, TABLES
 
 
 class StageRun:
@@ -203,6 +203,7 @@ class StageRun:
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
             record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._estimated),
+            columns={name: TABLES[name].shape for name in tables},
         )
         write_commit(self.workspace.layout, commit)
         rebuild_views(self.workspace.layout)

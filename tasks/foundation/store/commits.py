@@ -16,6 +16,7 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, run_name
 from tasks.foundation.store.parts import Part, is_whole, sum_hashes
+from tasks.foundation.store.records import read_commit_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Commit:
 
     `partial`: rows failed in a way that may pass later. `components` are the parts of the fingerprint by
     name (why is it stale?). `parents` maps each input table to the content hash that was read. `record` is
-    what only people read: settings, versions, usage. Times are UTC, ISO 8601.
+    what only people read: settings, versions, usage. `columns` are those of each table when it was written, with their
+    Arrow types; of a table that is not named, those it has now. Times are UTC, ISO 8601.
     """
 
     build: str
@@ -43,6 +45,7 @@ class Commit:
     ends_chain: bool
     usage: Mapping[str, Any]
     record: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def run(self) -> str:
@@ -66,6 +69,7 @@ class Commit:
             "partial": self.partial,
             "tables": _parts_to_json(self.tables),
             "drafts": _parts_to_json(self.drafts),
+            "columns": {table: dict(columns) for table, columns in self.columns.items()},
             "accounting": self.accounting.to_json(),
             "components": dict(self.components),
             "parents": dict(self.parents),
@@ -113,10 +117,10 @@ def read_commit(layout: Layout, build: str, run: str) -> Commit | None:
     """The commit of a stage run in a build; None when it has none. StoreError for a damaged record."""
     path = layout.commit(build, run)
     try:
-        return Commit.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return Commit.from_json(read_commit_record(path, build, run))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise StoreError(
             f"commit record {path} cannot be read ({error}). It is written whole, so something else changed it: "
             "restore it, or delete it and run the stage again (replies come from the cache)."

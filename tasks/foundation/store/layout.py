@@ -12,13 +12,14 @@ from urllib.parse import quote
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ConfigError
 
-_BUILD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+BUILD = "[a-z0-9][a-z0-9._-]{0,63}"
+"""The shape of a build's name."""
 
 
 def build_name(given: str, today: date) -> str:
     """The checked name of a build; `{date}` becomes `today` (for schedules). ConfigError if malformed."""
     name = given.replace("{date}", today.isoformat())
-    if not _BUILD.fullmatch(name):
+    if not re.fullmatch(BUILD, name):
         raise ConfigError(
             f"build name {given!r}: expected 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit "
             "(it becomes a folder name), for example 2026-12 or nightly-{date}"
