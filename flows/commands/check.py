@@ -14,16 +14,16 @@ def check(
 ) -> None:
     """Run every file of sql/checks, and count the rows of every file; exit code 7 when a check returns rows."""
     from flows.checks import check_parts, run_checks
-    from tasks.foundation.store.commits import behind, commits_of, shown_build
+    from tasks.foundation.store.commits import behind, commits_of
     from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.views import open_views, views_of
+    from tasks.foundation.store.views import open_views, shown_build
 
     layout = Layout.default()
     name = build or shown_build(layout)
     commits = commits_of(layout, name) if name else {}
     outcomes = [check_parts(layout, commits)]
     if not outcomes[0].rows:  # with files missing, most of the others could not be run
-        with views_of(layout, build) if build else open_views(layout) as connection:
+        with open_views(layout, build) as connection:
             outcomes += run_checks(connection)
     broken = [outcome for outcome in outcomes if outcome.rows]
     for outcome in broken:

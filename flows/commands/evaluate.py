@@ -198,11 +198,11 @@ def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:
     from flows.commands.answers import Format
     from flows.commands.sql import ask
     from tasks.foundation.checkout import ROOT
-    from tasks.foundation.store.views import views_of
+    from tasks.foundation.store.views import open_views
 
     headlines = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")
     halves = [options.benchmark] if options.benchmark else ["demo", "eyt"]
-    with views_of(layout, options.build) as connection:
+    with open_views(layout, options.build) as connection:
         connection.execute("set variable target = ?", [options.target])
         connection.execute("set variable halves = ?", [halves])
         ask(connection, _HEADLINES.format(headlines=headlines), Format.table, layout)

@@ -66,7 +66,8 @@ def open_reading(layout: Layout, build: str | None) -> duckdb.DuckDBPyConnection
 
 def _say_build(layout: Layout, build: str | None) -> None:
     """Which build answers, to standard error; nothing where there is no other."""
-    from tasks.foundation.store.commits import builds, shown_build
+    from tasks.foundation.store.commits import builds
+    from tasks.foundation.store.views import shown_build
 
     there, shown = builds(layout), build or shown_build(layout)
     if len(there) > 1 and shown in there:

@@ -38,8 +38,9 @@ def status(
     from flows.commands.screen import terminal
     from flows.options import RunOptions
     from flows.standing import standings
-    from tasks.foundation.store.commits import builds, commits_of, shown_build
+    from tasks.foundation.store.commits import builds, commits_of
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
 
     layout = Layout.default()
     shown = shown_build(layout)

@@ -21,7 +21,7 @@ def commit(layout: Layout, member: str) -> None:
 def test_a_slow_writer_of_the_views_does_not_undo_a_quick_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = Layout(tmp_path)
     has_read, may_go_on = threading.Event(), threading.Event()
-    create, slow_thread = views._create_views, "slow"
+    create, slow_thread = views._bring_up_to_date, "slow"
 
     def paused(*arguments: Any) -> None:
         create(*arguments)
@@ -29,7 +29,7 @@ def test_a_slow_writer_of_the_views_does_not_undo_a_quick_one(tmp_path: Path, mo
             has_read.set()
             assert may_go_on.wait(30)
 
-    monkeypatch.setattr(views, "_create_views", paused)
+    monkeypatch.setattr(views, "_bring_up_to_date", paused)
     commit(layout, "a")
     slow = threading.Thread(target=views.rebuild_views, args=(layout,), name=slow_thread)
     slow.start()
@@ -50,13 +50,10 @@ def test_a_file_made_before_the_tables_changed_is_made_anew(tmp_path: Path, monk
     layout = Layout(tmp_path)
     commit(layout, "a")
     with monkeypatch.context() as earlier:
-        earlier.setattr(
-            views, "_STAGE_RUN_COLUMNS", tuple(one for one in views._STAGE_RUN_COLUMNS if one[0] != "failed_by")
-        )
-        earlier.setattr(views, "_stage_run", lambda commit: "(" + ", ".join(["null"] * 15) + ")")
-        views._shape.cache_clear()
+        earlier.setattr(views, "_shape", lambda: "an earlier one")
+        views._empty_file.cache_clear()
         views.rebuild_views(layout)
-    views._shape.cache_clear()
+    views._empty_file.cache_clear()
     with views.open_views(layout) as connection:
         assert connection.execute("select member, failed_by from stage_runs").fetchall() == [("a", "{}")]
     made = layout.database.stat().st_mtime_ns

@@ -55,6 +55,13 @@ class AccountingRecord(_Record):
     failed: dict[str, Count]
 
 
+class UsageRecord(_Record):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    calls: Count | None = None
+    cost_usd: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
 class CommitRecord(_Record):
     """As `Commit.to_json` writes it."""
 
@@ -73,7 +80,7 @@ class CommitRecord(_Record):
     started_at: Moment
     ended_at: Moment
     ends_chain: bool
-    usage: dict[str, Any]
+    usage: UsageRecord
     record: dict[str, Any]
 
     @model_validator(mode="after")

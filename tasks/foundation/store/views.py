@@ -1,17 +1,21 @@
-"""artifacts/colloquy.duckdb: views over committed files, and nothing else.
+"""artifacts/colloquy.duckdb: views over committed files, with what is known of the commits.
 
-Schema `main` shows one build, schema `history` all of them with a `build` column. The file is made anew
-beside its place and renamed over it, so a reader sees one commit or the next; it is never opened for
-writing in place and may be deleted at any time.
+Schema `main` shows one build, schema `history` all of them with a `build` column. The file is made beside its place
+and renamed over it, so a reader sees one commit or the next; it is never opened for writing in place and may be deleted
+at any time. A view asks a macro for its rows, and the macro holds the list of their files (see catalogue): a macro that
+is given the folder as a parameter is not bound when it is made, so no file of any build is opened for a commit.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 
 import duckdb
@@ -20,10 +24,13 @@ import pyarrow as pa
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
-from tasks.foundation.store.commits import Commit, builds, commits_of, shown_build
-from tasks.foundation.store.durable import replace_file, told_of
+from tasks.foundation.store.builds import BUILDS
+from tasks.foundation.store.catalogue import DECLARED, Catalogue, Listed, known_commits, shown_of, stamps
+from tasks.foundation.store.commits import Commit, builds, newest_build, pinned_build
+from tasks.foundation.store.durable import replace_file, told_of, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
+from tasks.foundation.store.runs import STAGE_RUNS
 from tasks.foundation.tables import TABLES, Table
 
 SQL = ROOT / "sql"
@@ -31,49 +38,261 @@ STORAGE_VERSION = "v1.0.0"
 """Written in an old format, so that any DuckDB client of the last years opens it."""
 
 VIEWS_WAIT_SECONDS = 120.0
-"""For another process that writes the views; it takes seconds."""
+"""For another process that writes the views; it takes a second."""
 
-_STAGE_RUN_COLUMNS = (
-    ("build", "varchar"),
-    ("stage", "varchar"),
-    ("member", "varchar"),
-    ("fingerprint", "varchar"),
-    ("revision", "integer"),
-    ("partial", "boolean"),
-    ("n_in", "bigint"),
-    ("n_produced", "bigint"),
-    ("n_filtered", "bigint"),
-    ("n_failed", "bigint"),
-    ("filtered_by", "varchar"),
-    ("failed_by", "varchar"),
-    ("calls", "bigint"),
-    ("cost_usd", "double"),
-    ("started_at", "timestamptz"),
-    ("ended_at", "timestamptz"),
-)
+SHOWN, ALL = "main", "history"
+"""The schemas: one build, and all of them."""
 
 
 def rebuild_views(layout: Layout) -> None:
-    """Write the database file anew from all commits. StoreError when it cannot be written.
+    """Bring the database file up to date with all commits. StoreError when it cannot be written.
 
     One process at a time, from reading the commits to the rename: else a slower one would take away what a
     quicker one has shown.
     """
-
-    def write(path: Path) -> None:
-        _write_views(path, layout, shown_build(layout))
-
     with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
-        replace_file(layout.database, layout.scratch, write)
+        if not is_current(layout):
+            replace_file(layout.database, layout.scratch, lambda path: _write(path, layout))
 
 
-def _write_views(path: Path, layout: Layout, shown: str | None) -> None:
+def is_current(layout: Layout) -> bool:
+    """Whether the database file shows the commits that are there now, as this code and this folder would."""
+    found = _open(layout)
+    if found is None:
+        return False
+    with found:
+        return _shows(layout, Catalogue(found))
+
+
+def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to the views, brought up to date first when they do not show the commits that are there:
+    when the file is missing, the folder has moved, tables have changed, or a run was killed before it came to them.
+
+    With a build, schema `main` shows that one; StoreError when it does not exist.
+    """
+    if build is not None:
+        return _open_views_of(layout, build)
+    if not is_current(layout):
+        rebuild_views(layout)
+    return duckdb.connect(str(layout.database), read_only=True)
+
+
+def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
+    """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
+    _known(layout, build)
+    with TemporaryDirectory(prefix="colloquy-views-") as folder:
+        file = Path(folder) / layout.database.name
+        _write(file, layout, build)
+        spill = f"{layout.database}.tmp"
+        return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
+
+
+def shown_build(layout: Layout) -> str | None:
+    """The build that schema `main` shows: the pinned one, else the newest whose chain is complete, else the
+    newest; None when there is none."""
+    return pinned_build(layout) or newest_build(all_commits(layout))
+
+
+def all_commits(layout: Layout) -> list[Commit]:
+    """The commits of all builds without their files (see `Commit.summary`), also where the database file is not up to
+    date. A record that cannot be read is named in the log and left out."""
+    found = _open(layout)
+    if found is None:
+        return known_commits(layout, None)
+    with found:
+        return known_commits(layout, Catalogue(found))
+
+
+def use_build(layout: Layout, build: str) -> None:
+    """Pin the build that schema `main` shows; StoreError when it does not exist."""
+    _known(layout, build)
+    write_text(layout.pin, layout.scratch, build)
+    rebuild_views(layout)
+
+
+def _known(layout: Layout, build: str) -> None:
+    known = builds(layout)
+    if build not in known:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
+
+
+def _open(layout: Layout) -> duckdb.DuckDBPyConnection | None:
+    """The database file, if there is one that this code has written."""
+    if not layout.database.exists():
+        return None
+    try:
+        connection = duckdb.connect(str(layout.database), read_only=True)
+    except duckdb.Error:
+        return None
+    if Catalogue(connection).shape == _shape():
+        return connection
+    connection.close()
+    return None
+
+
+def _shows(layout: Layout, catalogue: Catalogue) -> bool:
+    facts = catalogue.facts
+    made_for = (facts["root"], facts["places"], facts["pinned"])
+    return made_for == _made_for(layout, layout.database) and catalogue.stamps == stamps(layout)
+
+
+def _made_for(layout: Layout, path: Path) -> tuple[str, str, str | None]:
+    """What a file of views depends on beside the code and the commits: the folder, where it lies itself, what is
+    pinned."""
+    places = sorted({str(path), str(path.resolve())})
+    return str(layout.root), json.dumps(places), pinned_build(layout)
+
+
+def _write(path: Path, layout: Layout, build: str | None = None) -> None:
+    """Fill `path` with the views: those that are there, taken further, or all anew."""
+    _begin(path, layout)
     with told_of_reading(), duckdb.connect() as connection:
-        connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
+        connection.execute(f"attach {_literal(str(path))} as colloquy (storage_version '{STORAGE_VERSION}')")
         connection.execute("use colloquy")
-        _create_views(connection, layout, shown)
+        connection.execute("begin")
+        at = layout.database if build is None else path
+        _bring_up_to_date(connection, layout, at, build)
+        connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach colloquy")
+
+
+def _begin(path: Path, layout: Layout) -> None:
+    found = _open(layout)
+    if found is None:
+        path.write_bytes(_empty_file())
+    else:
+        found.close()
+        copyfile(layout.database, path)
+
+
+def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, at: Path, build: str | None) -> None:
+    """`at` is where the file will lie, `build` the one to show, if it is not the layout's."""
+    catalogue = Catalogue(connection)
+    there, written, shown_before = stamps(layout), catalogue.stamps, catalogue.facts["shown"]
+    changed = {key: there.get(key) for key in {*there, *written} if there.get(key) != written.get(key)}
+    touched = catalogue.take(layout, changed)
+    root, places, pinned = _made_for(layout, at)
+    if (root, places) != (catalogue.facts["root"], catalogue.facts["places"]):
+        _place(connection, root, json.loads(places))
+        touched = set(TABLES)
+    shown = build or shown_of(layout, catalogue.summaries().values())
+    catalogue.note(shape=_shape(), root=root, places=places, pinned=pinned, shown=shown)
+    for table, listed in catalogue.listed(touched).items():
+        connection.execute(_rows_macro(ALL, TABLES[table], listed, root))
+    for table, listed in catalogue.listed(touched if shown == shown_before else TABLES, shown or "").items():
+        connection.execute(_rows_macro(SHOWN, TABLES[table], listed, root))
+
+
+def _place(connection: duckdb.DuckDBPyConnection, root: str, places: Sequence[str]) -> None:
+    """Where the files are, and where this file must lie for them to be those that it means."""
+    said = f"these views were made for {root} and have been moved or copied: open {places[0]}, or let `colloquy sql` "
+    said += "with COLLOQUY_ARTIFACTS set to the folder make them anew"
+    here = f"path in ({', '.join(map(_literal, places))})"
+    connection.execute(f"create or replace macro catalogue.root() as {_literal(_globbed(root) + '/')}")
+    connection.execute(
+        "create or replace macro catalogue.in_place() as coalesce("
+        f"(select bool_or(true) from duckdb_databases() where {here} or path[1] <> '/'), error({_literal(said)}))"
+    )
+
+
+def _globbed(path: str) -> str:
+    """A path that DuckDB takes for itself, though it has the signs of a pattern in it."""
+    return re.sub(r"[\[?*]", lambda found: f"[{found[0]}]", path)
+
+
+def _rows_macro(schema: str, table: Table, listed: Sequence[Listed], root: str) -> str:
+    """What creates the macro that gives a table's rows in a schema, with their build."""
+    name = f'catalogue."{schema}.{table.name}"'
+    return f"create or replace macro {name}(root) as table {' union all '.join(_selects(table, listed, root))}"
+
+
+def _selects(table: Table, listed: Sequence[Listed], root: str) -> Iterator[str]:
+    """One select over all files of the same columns. The build is a part of their paths; where a folder above them
+    looks as if it named a column too, each build is read by itself."""
+    alone = "=" in root
+
+    def alike(one: Listed) -> tuple[str, str]:
+        return one.columns, one.build if alone else ""
+
+    for (columns, build), some in groupby(sorted(listed, key=alike), alike):
+        files = _literal("\n".join(one.files for one in some))
+        reading = "false" if alone else "true, hive_types = {'build': 'varchar'}"
+        yield (
+            f"select {_columns(table, json.loads(columns), _literal(build) if alone else 'build')} from "
+            f"read_parquet(catalogue.listed(root, {files}), hive_partitioning = {reading})"
+        )
+    if not listed:
+        yield _empty(table)
+
+
+def _columns(table: Table, there: Mapping[str, str], build: str) -> str:
+    typed = [(field.name, duckdb_type(field.type)) for field in table.schema]
+    chosen = [f"cast({name if name in there else 'null'} as {type_}) as {name}" for name, type_ in typed]
+    return ", ".join([f"{build} as build", *chosen])
+
+
+def _empty(table: Table) -> str:
+    """No rows with every column typed: what a table shows before it has rows."""
+    return f"select {_columns(table, {}, 'cast(null as varchar)')} where false"
+
+
+@cache
+def _shape() -> str:
+    """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
+    return digest(list(_statements()), _rows_macro(ALL, TABLES["scenes"], [Listed("b", "scenes", "{}", "f")], ""))
+
+
+@cache
+def _empty_file() -> bytes:
+    """A file with all views, none of which has rows."""
+    with TemporaryDirectory(prefix="colloquy-views-") as folder:
+        file = Path(folder) / "colloquy.duckdb"
+        with duckdb.connect() as connection:
+            connection.execute(f"attach {_literal(str(file))} as colloquy (storage_version '{STORAGE_VERSION}')")
+            connection.execute("use colloquy")
+            connection.execute("begin")
+            for statement in _statements():
+                connection.execute(statement)
+            Catalogue(connection).note(shape=_shape(), root="", places="[]", pinned=None, shown=None)
+            connection.execute("commit")
+            connection.execute("use memory")
+            connection.execute("detach colloquy")
+        return file.read_bytes()
+
+
+def _statements() -> Iterator[str]:
+    """What creates the empty views, with the comments on them."""
+    columns = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in STAGE_RUNS.schema)
+    yield DECLARED.format(columns_of_runs=columns)
+    yield f"create schema {ALL}"
+    yield "create macro catalogue.root() as ''"
+    yield "create macro catalogue.in_place() as true"
+    for schema in (SHOWN, ALL):
+        for table in sorted(TABLES.values(), key=lambda table: table.beside is not None):
+            yield _rows_macro(schema, table, [], "")
+            rows = f'select * from catalogue."{schema}.{table.name}"(catalogue.root()) where catalogue.in_place()'
+            yield view_sql(table, rows, schema)
+            yield from _comments(schema, table)
+        which = "state = 'committed' and build = (select shown from catalogue.facts)" if schema == SHOWN else "true"
+        chosen = ", ".join(["build", *STAGE_RUNS.columns])
+        yield f"create view {schema}.stage_runs as select {chosen} from catalogue.runs where {which}"
+        yield from _comments(schema, STAGE_RUNS)
+        yield f"create view {schema}.builds as {(SQL / 'builds.sql').read_text(encoding='utf-8')}"
+        yield from _comments(schema, BUILDS)
+
+
+def _comments(schema: str, table: Table) -> Iterator[str]:
+    """What a row of a view is, and what its columns hold, where a client shows it."""
+    described = {} if "build" in table.columns else {"build": "the build"}
+    for name in (table.name, table.beside):
+        if name is not None:
+            fields = TABLES[name].row.model_fields if name in TABLES else table.row.model_fields
+            described |= {column: field.description or "" for column, field in fields.items()}
+    said = f"{table.grain}; key {', '.join(table.key)}"
+    yield f"comment on view {schema}.{table.name} is {_literal(said)}"
+    for column, said in described.items():
+        yield f"comment on column {schema}.{table.name}.{column} is {_literal(said)}"
 
 
 @contextmanager
@@ -94,53 +313,6 @@ def told_of_reading() -> Iterator[None]:
         ) from None
 
 
-def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the views, made anew first when they are missing, when the folder has moved, or when
-    tables have changed since.
-
-    With a build, schema `main` shows that one; StoreError when it does not exist.
-    """
-    if build is not None:
-        return _open_views_of(layout, build)
-    if not _fits(layout):
-        rebuild_views(layout)
-    return duckdb.connect(str(layout.database), read_only=True)
-
-
-def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
-    """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
-    _known(layout, build)
-    with TemporaryDirectory(prefix="colloquy-views-") as folder:
-        file = Path(folder) / layout.database.name
-        _write_views(file, layout, build)
-        spill = f"{layout.database}.tmp"
-        return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
-
-
-def views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
-    """The same views in memory, with schema `main` showing this build; StoreError when it does not exist."""
-    _known(layout, build)
-    connection = duckdb.connect()
-    with told_of_reading():
-        _create_views(connection, layout, build)
-    return connection
-
-
-def use_build(layout: Layout, build: str) -> None:
-    """Pin the build that schema `main` shows; StoreError when it does not exist."""
-    _known(layout, build)
-    from tasks.foundation.store.durable import write_text
-
-    write_text(layout.pin, layout.scratch, build)
-    rebuild_views(layout)
-
-
-def _known(layout: Layout, build: str) -> None:
-    known = builds(layout)
-    if build not in known:
-        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
-
-
 def view_sql(table: Table, parts: str, schema: str = "main") -> str:
     """What creates the view of a table over the rows that the query `parts` gives: the text of sql/tables, which is a
     select over rows named `parts`, and over the table beside it."""
@@ -150,63 +322,6 @@ def view_sql(table: Table, parts: str, schema: str = "main") -> str:
     given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
     text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
     return f"create view {schema}.{table.name} as with {given}\n{text}"
-
-
-def _fits(layout: Layout) -> bool:
-    if not layout.database.exists():
-        return False
-    try:
-        with duckdb.connect(str(layout.database), read_only=True) as connection:
-            found = connection.execute("select main.store_root(), main.shape_of_views()").fetchone()
-    except duckdb.Error:
-        return False
-    return found == (str(layout.root), _shape())
-
-
-@cache
-def _shape() -> str:
-    """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
-    tables = [f"{_empty(table)}\n{view_sql(table, 'parts')}" for table in TABLES.values()]
-    return digest(tables, _stage_runs({}))
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: str | None) -> None:
-    every = {build: commits_of(layout, build) for build in builds(layout)}
-    current = {shown: every[shown]} if shown in every else {}
-    connection.execute("create schema history")
-    for table in sorted(TABLES.values(), key=lambda table: table.beside is not None):
-        _create_view(connection, layout, "main", table, current)
-        _create_view(connection, layout, "history", table, every)
-    for schema, commits in (("main", current), ("history", every)):
-        connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
-    connection.execute(f"create macro main.shape_of_views() as '{_shape()}'")
-    connection.execute(f"create macro main.store_root() as '{_quoted(str(layout.root))}'")
-
-
-def _create_view(
-    connection: duckdb.DuckDBPyConnection,
-    layout: Layout,
-    schema: str,
-    table: Table,
-    commits: Mapping[str, Mapping[str, Commit]],
-) -> None:
-    sources = [_empty(table)]
-    for build, by_stage in commits.items():
-        files = [part.path for commit in by_stage.values() for part in commit.tables.get(table.name, ())]
-        if files:
-            sources.append(f"select '{build}' as build, * from {_read_parquet(layout, files)}")
-    connection.execute(view_sql(table, " union all by name ".join(sources), schema))
-
-
-def _read_parquet(layout: Layout, files: Sequence[str]) -> str:
-    listed = ", ".join(f"'{_quoted(str(layout.root / file))}'" for file in files)
-    return f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
-
-
-def _empty(table: Table) -> str:
-    """No rows with every column typed: what a table shows before it has rows, and what an old build lacks."""
-    columns = [f"cast(null as {duckdb_type(field.type)}) as {field.name}" for field in table.schema]
-    return f"select {', '.join(['cast(null as varchar) as build', *columns])} where false"
 
 
 def duckdb_type(type_: pa.DataType) -> str:
@@ -227,43 +342,5 @@ def duckdb_type(type_: pa.DataType) -> str:
     return names[type_]
 
 
-def _stage_runs(commits: Mapping[str, Mapping[str, Commit]]) -> str:
-    columns = ", ".join(f"cast({name} as {type_}) as {name}" for name, type_ in _STAGE_RUN_COLUMNS)
-    names = ", ".join(name for name, _ in _STAGE_RUN_COLUMNS)
-    rows = [_stage_run(commit) for by_stage in commits.values() for commit in by_stage.values()]
-    nothing = f"({', '.join('null' for _ in _STAGE_RUN_COLUMNS)})"
-    where = "" if rows else " where false"
-    return f"select {columns} from (values {', '.join(rows or [nothing])}) as runs({names}){where}"
-
-
-def _stage_run(commit: Commit) -> str:
-    accounting = commit.accounting
-    values = (
-        commit.build,
-        commit.stage,
-        commit.member,
-        commit.fingerprint,
-        commit.revision,
-        commit.partial,
-        accounting.n_in,
-        accounting.n_produced,
-        accounting.n_filtered,
-        accounting.n_failed,
-        json.dumps(dict(accounting.filtered), ensure_ascii=False),
-        json.dumps(dict(accounting.failed), ensure_ascii=False),
-        commit.usage.get("calls"),
-        commit.usage.get("cost_usd"),
-        commit.started_at,
-        commit.ended_at,
-    )
-    return f"({', '.join(_literal(value) for value in values)})"
-
-
-def _literal(value: str | int | float | bool | None) -> str:
-    if value is None:
-        return "null"
-    return f"'{_quoted(value)}'" if isinstance(value, str) else str(value).lower()
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
