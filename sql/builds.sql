@@ -44,8 +44,8 @@ by_build as (
         coalesce(list(run order by run) filter (where unreadable), []) as unreadable_stages,
         min(started_at) as created_at,
         max(ended_at) as last_commit_at,
-        if(count(ended_at) = count(calls), cast(sum(calls) as bigint), null) as calls,
-        if(count(ended_at) = count(cost_usd), sum(cost_usd), null) as cost_usd,
+        case when count(ended_at) = count(calls) then cast(sum(calls) as bigint) end as calls,
+        case when count(ended_at) = count(cost_usd) then sum(cost_usd) end as cost_usd,
     from read
     group by build
 )

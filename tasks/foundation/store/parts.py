@@ -259,7 +259,11 @@ def read_portion(
     if not paths:
         return empty.select(chosen)
     rows = pl.scan_parquet(
-        [layout.root / path for path in paths], schema=empty.schema, hive_partitioning=False, low_memory=True
+        [layout.root / path for path in paths],
+        schema=empty.schema,
+        glob=False,
+        hive_partitioning=False,
+        low_memory=True,
     )
     try:
         found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from shutil import copyfile
@@ -52,7 +52,9 @@ def rebuild_views(layout: Layout) -> None:
     """
     with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
         if not is_current(layout):
-            replace_file(layout.database, layout.scratch, lambda path: _write(path, layout))
+            with _draft() as draft:
+                _write(draft, layout, layout.database, None)
+                replace_file(layout.database, layout.scratch, partial(_copy, draft))
 
 
 def is_current(layout: Layout) -> bool:
@@ -80,9 +82,8 @@ def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConne
 def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
     """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
     _known(layout, build)
-    with TemporaryDirectory(prefix="colloquy-views-") as folder:
-        file = Path(folder) / layout.database.name
-        _write(file, layout, build)
+    with _draft() as file:
+        _write(file, layout, file, build)
         spill = f"{layout.database}.tmp"
         return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
 
@@ -143,36 +144,49 @@ def _made_for(layout: Layout, path: Path) -> tuple[str, str, str | None]:
     return str(layout.root), json.dumps(places), pinned_build(layout)
 
 
-def _write(path: Path, layout: Layout, build: str | None = None) -> None:
-    """Fill `path` with the views: those that are there, taken further, or all anew."""
-    _begin(path, layout)
-    with told_of_reading(), duckdb.connect() as connection:
-        connection.execute(f"attach {_literal(str(path))} as colloquy (storage_version '{STORAGE_VERSION}')")
+def _write(draft: Path, layout: Layout, place: Path, build: str | None) -> None:
+    """Fill `draft` with the views: those that are there, taken further, or all anew. `place` is where it will lie,
+    `build` the one to show, if it is not the layout's."""
+    found = _open(layout)
+    if found is None:
+        draft.write_bytes(_empty_file())
+    else:
+        found.close()
+        _copy(layout.database, draft)
+    with told_of_reading(), _attached(draft) as connection:
+        _bring_up_to_date(connection, layout, place, build)
+
+
+def _copy(source: Path, path: Path) -> None:
+    copyfile(source, path)
+
+
+@contextmanager
+def _draft() -> Iterator[Path]:
+    """A place to write a database in: not the artifacts folder, since DuckDB cannot write where a path has a `?`."""
+    with TemporaryDirectory(prefix="colloquy-views-") as folder:
+        yield Path(folder) / "colloquy.duckdb"
+
+
+@contextmanager
+def _attached(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """One transaction in a database file, which is whole once the block has ended."""
+    with duckdb.connect() as connection:
+        connection.execute(f"attach {_literal(str(file))} as colloquy (storage_version '{STORAGE_VERSION}')")
         connection.execute("use colloquy")
         connection.execute("begin")
-        at = layout.database if build is None else path
-        _bring_up_to_date(connection, layout, at, build)
+        yield connection
         connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach colloquy")
 
 
-def _begin(path: Path, layout: Layout) -> None:
-    found = _open(layout)
-    if found is None:
-        path.write_bytes(_empty_file())
-    else:
-        found.close()
-        copyfile(layout.database, path)
-
-
-def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, at: Path, build: str | None) -> None:
-    """`at` is where the file will lie, `build` the one to show, if it is not the layout's."""
+def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, place: Path, build: str | None) -> None:
     catalogue = Catalogue(connection)
     there, written, shown_before = stamps(layout), catalogue.stamps, catalogue.facts["shown"]
     changed = {key: there.get(key) for key in {*there, *written} if there.get(key) != written.get(key)}
     touched = catalogue.take(layout, changed)
-    root, places, pinned = _made_for(layout, at)
+    root, places, pinned = _made_for(layout, place)
     if (root, places) != (catalogue.facts["root"], catalogue.facts["places"]):
         _place(connection, root, json.loads(places))
         touched = set(TABLES)
@@ -246,18 +260,11 @@ def _shape() -> str:
 @cache
 def _empty_file() -> bytes:
     """A file with all views, none of which has rows."""
-    with TemporaryDirectory(prefix="colloquy-views-") as folder:
-        file = Path(folder) / "colloquy.duckdb"
-        with duckdb.connect() as connection:
-            connection.execute(f"attach {_literal(str(file))} as colloquy (storage_version '{STORAGE_VERSION}')")
-            connection.execute("use colloquy")
-            connection.execute("begin")
+    with _draft() as file:
+        with _attached(file) as connection:
             for statement in _statements():
                 connection.execute(statement)
             Catalogue(connection).note(shape=_shape(), root="", places="[]", pinned=None, shown=None)
-            connection.execute("commit")
-            connection.execute("use memory")
-            connection.execute("detach colloquy")
         return file.read_bytes()
 
 
