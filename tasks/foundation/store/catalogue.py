@@ -24,7 +24,7 @@ import duckdb
 import pyarrow as pa
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.store.commits import Commit, newest_build, pinned_build, read_commit
+from tasks.foundation.store.commits import Commit, newest_build, read_commit
 from tasks.foundation.store.layout import Layout, is_build_name
 from tasks.foundation.store.parts import Part
 from tasks.foundation.store.runs import past_runs, with_past
@@ -89,6 +89,11 @@ class Catalogue:
         cursor = self._connection.execute("select * from catalogue.facts")
         names = [column[0] for column in cursor.description or ()]
         return dict(zip(names, cursor.fetchall()[0], strict=True))
+
+    def newest(self) -> str | None:
+        """The build that is shown where none is pinned."""
+        query = "select ends_chain, ended_at, build from catalogue.runs where state = 'committed'"
+        return newest_build(self._connection.execute(query).fetchall())
 
     def summaries(self) -> dict[Key, Commit]:
         """The commits that can be read, without their files."""
@@ -232,9 +237,3 @@ def lines_of(parts: Sequence[Part]) -> Iterator[str]:
     for (before, after, _), found in groupby(enumerate(numbered), run):
         numbers = [int(match[2]) for _, match in found]
         yield f"{before}|{numbers[0]}|{numbers[-1] + 1}|5|{after}"
-
-
-def shown_of(layout: Layout, commits: Iterable[Commit]) -> str | None:
-    """The build that schema main shows: the pinned one, else the newest whose chain is complete, else the newest; None
-    when there is none."""
-    return pinned_build(layout) or newest_build(commits)

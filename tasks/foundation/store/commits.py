@@ -257,7 +257,8 @@ def pinned_build(layout: Layout) -> str | None:
     return None
 
 
-def newest_build(commits: Iterable[Commit]) -> str | None:
-    """The build of the newest commit that ends a chain, else of the newest; None without any."""
-    newest = max(commits, key=lambda commit: (commit.ends_chain, datetime.fromisoformat(commit.ended_at)), default=None)
-    return newest.build if newest else None
+def newest_build(commits: Iterable[tuple[bool, datetime, str]]) -> str | None:
+    """Of commits, each told by whether it ends a chain, when it was made, and its build: the build of the newest that
+    ends one, else of the newest; None without any."""
+    *_, build = max(commits, default=(None,))
+    return build

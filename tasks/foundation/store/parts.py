@@ -258,13 +258,8 @@ def read_portion(
     empty = _framed(table.schema.empty_table())
     if not paths:
         return empty.select(chosen)
-    rows = pl.scan_parquet(
-        [layout.root / path for path in paths],
-        schema=empty.schema,
-        glob=False,
-        hive_partitioning=False,
-        low_memory=True,
-    )
+    files = [layout.root / path for path in paths]
+    rows = pl.scan_parquet(files, schema=empty.schema, glob=False, hive_partitioning=False, low_memory=True)
     try:
         found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -12,11 +12,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import duckdb
 import pyarrow as pa
@@ -25,7 +27,7 @@ from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
 from tasks.foundation.store.builds import BUILDS
-from tasks.foundation.store.catalogue import DECLARED, Catalogue, Listed, known_commits, shown_of, stamps
+from tasks.foundation.store.catalogue import DECLARED, Catalogue, Listed, known_commits, stamps
 from tasks.foundation.store.commits import Commit, builds, newest_build, pinned_build
 from tasks.foundation.store.durable import replace_file, told_of, write_text
 from tasks.foundation.store.layout import Layout
@@ -51,19 +53,21 @@ def rebuild_views(layout: Layout) -> None:
     quicker one has shown.
     """
     with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
-        if not is_current(layout):
+        there = _written(layout)
+        if there != "current":
             with _draft() as draft:
-                _write(draft, layout, layout.database, None)
+                _write(draft, layout, layout.database, further=there == "behind")
                 replace_file(layout.database, layout.scratch, partial(_copy, draft))
 
 
-def is_current(layout: Layout) -> bool:
-    """Whether the database file shows the commits that are there now, as this code and this folder would."""
+def _written(layout: Layout) -> Literal["not", "behind", "current"]:
+    """Whether there is a database file that this code has written, and shows the commits that are there now as it would
+    in this folder."""
     found = _open(layout)
     if found is None:
-        return False
+        return "not"
     with found:
-        return _shows(layout, Catalogue(found))
+        return "current" if _shows(layout, Catalogue(found)) else "behind"
 
 
 def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -74,7 +78,7 @@ def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConne
     """
     if build is not None:
         return _open_views_of(layout, build)
-    if not is_current(layout):
+    if _written(layout) != "current":
         rebuild_views(layout)
     return duckdb.connect(str(layout.database), read_only=True)
 
@@ -83,7 +87,7 @@ def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
     """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
     _known(layout, build)
     with _draft() as file:
-        _write(file, layout, file, build)
+        _write(file, layout, file, build, further=_written(layout) != "not")
         spill = f"{layout.database}.tmp"
         return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
 
@@ -91,7 +95,8 @@ def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
 def shown_build(layout: Layout) -> str | None:
     """The build that schema `main` shows: the pinned one, else the newest whose chain is complete, else the
     newest; None when there is none."""
-    return pinned_build(layout) or newest_build(all_commits(layout))
+    commits = ((one.ends_chain, datetime.fromisoformat(one.ended_at), one.build) for one in all_commits(layout))
+    return pinned_build(layout) or newest_build(commits)
 
 
 def all_commits(layout: Layout) -> list[Commit]:
@@ -144,15 +149,13 @@ def _made_for(layout: Layout, path: Path) -> tuple[str, str, str | None]:
     return str(layout.root), json.dumps(places), pinned_build(layout)
 
 
-def _write(draft: Path, layout: Layout, place: Path, build: str | None) -> None:
-    """Fill `draft` with the views: those that are there, taken further, or all anew. `place` is where it will lie,
+def _write(draft: Path, layout: Layout, place: Path, build: str | None = None, *, further: bool) -> None:
+    """Fill `draft` with the views: those that are there, taken `further`, or all anew. `place` is where it will lie,
     `build` the one to show, if it is not the layout's."""
-    found = _open(layout)
-    if found is None:
-        draft.write_bytes(_empty_file())
-    else:
-        found.close()
+    if further:
         _copy(layout.database, draft)
+    else:
+        draft.write_bytes(_empty_file())
     with told_of_reading(), _attached(draft) as connection:
         _bring_up_to_date(connection, layout, place, build)
 
@@ -190,7 +193,7 @@ def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, pla
     if (root, places) != (catalogue.facts["root"], catalogue.facts["places"]):
         _place(connection, root, json.loads(places))
         touched = set(TABLES)
-    shown = build or shown_of(layout, catalogue.summaries().values())
+    shown = build or pinned or catalogue.newest()
     catalogue.note(shape=_shape(), root=root, places=places, pinned=pinned, shown=shown)
     for table, listed in catalogue.listed(touched).items():
         connection.execute(_rows_macro(ALL, TABLES[table], listed, root))
