@@ -54,7 +54,7 @@ select
     by_build.build,
     by_build.profile,
     by_build.state,
-    by_build.build is not distinct from facts.shown as shown,
+    coalesce(by_build.build = facts.shown, false) as shown,
     by_build.stages,
     by_build.partial_stages,
     by_build.unreadable_stages,

@@ -43,6 +43,7 @@ from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
 from tasks.foundation.store.runs import StageRunRow, remember
+from tasks.foundation.store.scratch import clear_scratch
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
 
@@ -104,6 +105,7 @@ class StageRun:
             name = run_name(stage.name, member)
             stack.enter_context(lock(layout.lock(build, name), f"stage {name} of build {build}", wait))
             run = StageRun(stage, workspace, build, member, force=force, ends_chain=ends_chain)
+            clear_scratch(layout.scratch)
             if run.up_to_date:
                 rebuild_views(layout)  # a run that was killed may have committed and not come to them
             run._stack = stack.pop_all()
@@ -174,14 +176,14 @@ class StageRun:
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
         self._plan = read_plan(place)
-        if self._plan is None:
+        if self._plan is None or not self._files.has_prepared():
             started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
-            self._plan = ShardPlan(
-                deal(prepared.items, self._rows_at_once(self._section.shard_rows)), prepared.accounting, started
-            )
-            write_plan(place, layout.scratch, self._plan)
+            if self._plan is None:
+                dealt = deal(prepared.items, self._rows_at_once(self._section.shard_rows))
+                self._plan = ShardPlan(dealt, prepared.accounting, started)
+                write_plan(place, layout.scratch, self._plan)
         self.progress.rows_total = self._plan.n_items
         self._say("working")
 

@@ -142,6 +142,11 @@ def missing_parts(layout: Layout, commit: Commit) -> dict[str, int]:
     return {table: count for table, count in gone.items() if count}
 
 
+def whole_commits(layout: Layout, build: str) -> dict[str, Commit]:
+    """As `commits_of`, without those that list files which are missing: a run makes their rows again."""
+    return {run: commit for run, commit in commits_of(layout, build).items() if not missing_parts(layout, commit)}
+
+
 def write_commit(layout: Layout, commit: Commit) -> None:
     """Make the commit visible by one rename; the one it replaces is remembered as a past run."""
     earlier = _replaced(layout, commit)
