@@ -358,3 +358,26 @@ def test_a_quote_that_is_not_closed_says_how_much_it_takes_in(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text('id,text\n1,x\n2,"y\n3,z\n4,w\n')
     *_, last = open_source(Source(path=str(tmp_path / "a.csv")))
     assert last.problem is not None and "it takes in 3 lines: a quote is not closed" in last.problem.reason
+
+
+ODD = ["[x]", "a[0-9]", "who?", "*", "it's", 'say "so"', "100 %#", " blank ", "éü 对话", "new\nline", "~"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_source_files_may_have_any_name(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    row = {"text": "hello"}
+    (folder / f"{name}.train.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist([row]), folder / f"{name}.train.parquet")
+    (folder / "other.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    named = json.dumps([f"{name}.train.jsonl", f"{name}.train.parquet"])
+    (folder / "README.md").write_text(
+        f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: {named}\n---\n",
+        encoding="utf-8",
+    )
+    files = find_files(folder, "train")
+    assert [file.name for file in files] == [f"{name}.train.jsonl", f"{name}.train.parquet"]
+    for file in files:
+        assert [found.value for found in rows_of(file)] == [row]
+    assert [found.value for found in rows_of(folder, source={"split": "train"})] == [row, row]

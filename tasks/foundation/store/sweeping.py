@@ -42,11 +42,12 @@ def sweep(layout: Layout, *, delete: bool) -> Iterator[Swept]:
         try:
             with _at_rest(layout, build):
                 commits = commits_of(layout, build)
-                loose = [path for path in parts if layout.relative(path) not in _named(commits)]
+                named, rested_on = _named(commits), _rested_on(layout, commits)
+                loose = [path for path in parts if layout.relative(path) not in named]
                 swept = Swept(build, len(loose), _size(loose))
                 if delete:
                     _remove(loose)
-                    _remove([path for path in plans if path not in _rested_on(layout, commits)])
+                    _remove([path for path in plans if path not in rested_on])
         except (BuildBusy, StoreError) as error:
             swept = Swept(build, len(parts), _size(parts), str(error))
         if swept.files:
