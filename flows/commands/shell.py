@@ -17,12 +17,11 @@ from flows.commands.answers import Format
 from flows.commands.screen import terminal
 from flows.commands.sql import ask, ends_input, is_command, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
-from tasks.foundation.store.builds import BUILDS
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.runs import STAGE_RUNS
 from tasks.foundation.store.views import duckdb_type, shown_build
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.overview import OVERVIEW
 
 HELP = """\
 Statements end with ; and may run over several lines.
@@ -33,7 +32,7 @@ Statements end with ; and may run over several lines.
   .quit                  leave (so does Ctrl-D); Ctrl-C drops the line
 Schema main shows the build of --build or `colloquy use`, schema history all builds."""
 
-DESCRIBED = {**TABLES, STAGE_RUNS.name: STAGE_RUNS, BUILDS.name: BUILDS}
+DESCRIBED = {**TABLES, **OVERVIEW}
 """What `.tables` lists."""
 HISTORY = "Each of them is in schema history too (history.scenes …), with the rows of all builds by the column build."
 

@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks.foundation.store.runs import STAGE_RUNS
 from tasks.foundation.store.views import duckdb_type, view_sql
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.overview import STAGE_RUNS
 
 Rows = dict[str, list[dict[str, Any]]]
 

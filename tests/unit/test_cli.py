@@ -248,6 +248,25 @@ def commit_scenes(build: str) -> None:
     rebuild_views(layout)
 
 
+def test_one_record_that_cannot_be_read_stops_no_other_build(colloquy: Run, caplog: pytest.LogCaptureFixture) -> None:
+    for build in ("b1", "b2"):
+        commit_scenes(build)
+    record = Layout.default().commit("b2", "scenes")
+    record.write_text("{}")
+    assert colloquy("sql", "select build, state from builds order by build", "--format", "csv").out == (
+        "build,state\nb1,unfinished\nb2,unreadable\n"
+    )
+    assert str(record) in caplog.text
+    assert colloquy("check").code == 0
+    assert colloquy("status", "--profile", "test", "--build", "b1").code == 0
+    assert colloquy("drop", "--judge", "m", "--build", "b1").code == 4
+    broken = colloquy("check", "--build", "b2")
+    assert (broken.code, str(record) in broken.err) == (4, True)
+    entry = {"provider": "openai", "name": "m", "family": "mine", "base_url": "https://models.example/v1"}
+    add_model(Layout.default(), "mine", entry)
+    add_model(Layout.default(), "mine", {**entry, "name": "other"})
+
+
 def test_dot_commands_may_come_from_standard_input(colloquy: Run) -> None:
     ended = colloquy("sql", typed="select\n .5 as half;\n.format csv\nselect 2 as two;\n.tables seed\n")
     assert ended.code == 0

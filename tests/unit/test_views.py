@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.foundation.store import catalogue, views
-from tasks.foundation.store.builds import BUILDS
 from tasks.foundation.store.commits import Commit, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import Part, read_frame, read_portion, write_part
-from tasks.foundation.store.runs import MOST_KEPT, STAGE_RUNS
+from tasks.foundation.store.runs import MOST_KEPT
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
 from tests.unit.bare_commits import bare_commit
 
 

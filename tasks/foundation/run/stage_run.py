@@ -42,10 +42,11 @@ from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
-from tasks.foundation.store.runs import StageRunRow, remember
+from tasks.foundation.store.runs import remember
 from tasks.foundation.store.scratch import clear_scratch
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
+from tasks.foundation.tables.overview import StageRunRow
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +142,7 @@ class StageRun:
             started_at=self._begun or datetime.now(UTC),
             ended_at=datetime.now(UTC),
             state="failed",
-            reason=str(error) if isinstance(error, ColloquyError) else type(error).__name__,
+            reason=_reason(error),
         )
         try:
             remember(self.workspace.layout, self.build, row)
@@ -360,6 +361,12 @@ class StageRun:
     def _say(self, phase: str) -> None:
         self.progress.phase = phase
         self.progress.changed()
+
+
+def _reason(error: BaseException) -> str:
+    """Why a run failed: in our own words, or by the name of what nobody foresaw, whose text may hold anything."""
+    said = str(error) if isinstance(error, ColloquyError) else type(error).__name__
+    return said.encode("utf-8", "replace").decode("utf-8")
 
 
 def _now() -> str:

@@ -19,7 +19,8 @@ from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, is_build_name, run_name
 from tasks.foundation.store.parts import Part, is_whole, sum_hashes
 from tasks.foundation.store.records import read_commit_record
-from tasks.foundation.store.runs import StageRunRow, State, remember
+from tasks.foundation.store.runs import remember
+from tasks.foundation.tables.overview import StageRunRow, State
 
 log = logging.getLogger(__name__)
 

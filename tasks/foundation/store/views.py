@@ -26,14 +26,13 @@ import pyarrow as pa
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
-from tasks.foundation.store.builds import BUILDS
 from tasks.foundation.store.catalogue import DECLARED, Catalogue, Listed, known_commits, stamps
 from tasks.foundation.store.commits import Commit, builds, newest_build, pinned_build
 from tasks.foundation.store.durable import replace_file, told_of, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.runs import STAGE_RUNS
 from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
 
 SQL = ROOT / "sql"
 STORAGE_VERSION = "v1.0.0"
