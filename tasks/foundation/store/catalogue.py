@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.commits import Commit, newest_build, read_commit
@@ -31,6 +30,9 @@ from tasks.foundation.store.runs import past_runs, with_past
 from tasks.foundation.tables import TABLES
 
 log = logging.getLogger(__name__)
+
+AT_ONCE = 200
+"""Rows that one statement inserts; a table of Arrow's would be quicker for very many, but loads pandas."""
 
 Key = tuple[str, str]
 """A build, and the name of a run in it."""
@@ -140,10 +142,11 @@ class Catalogue:
         return touched
 
     def _insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        if rows:
-            self._connection.register("given", pa.Table.from_pylist(list(rows)))
-            self._connection.execute(f"insert into catalogue.{table} by name from given")
-            self._connection.unregister("given")
+        for start in range(0, len(rows), AT_ONCE):
+            some = rows[start : start + AT_ONCE]
+            places = ", ".join(f"({', '.join('?' for _ in row)})" for row in some)
+            values = [value for row in some for value in row.values()]
+            self._connection.execute(f"insert into catalogue.{table} ({', '.join(some[0])}) values {places}", values)
 
 
 def _rows_of(layout: Layout, key: Key, stamp: str) -> dict[str, list[dict[str, Any]]]:
