@@ -20,6 +20,7 @@ from tasks.foundation.store.commits import Commit, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import Part, read_frame, read_portion, write_part
 from tasks.foundation.store.runs import MOST_KEPT
+from tasks.foundation.store.view_sql import duckdb_type
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
 from tests.unit.bare_commits import bare_commit
@@ -256,7 +257,7 @@ def test_the_builds_are_a_view(tmp_path: Path) -> None:
     with views.open_views(layout) as connection:
         shown = connection.execute("describe builds").fetchall()
     assert [(name, type_.lower()) for name, type_, *_ in shown] == [
-        (field.name, {"timestamptz": "timestamp with time zone"}.get(found := views.duckdb_type(field.type), found))
+        (field.name, {"timestamptz": "timestamp with time zone"}.get(found := duckdb_type(field.type), found))
         for field in BUILDS.schema
     ]
 

@@ -2,47 +2,38 @@
 
 Schema `main` shows one build, schema `history` all of them with a `build` column. The file is made beside its place
 and renamed over it, so a reader sees one commit or the next; it is never opened for writing in place and may be deleted
-at any time. A view asks a macro for its rows, and the macro holds the list of their files (see catalogue): a macro that
-is given the folder as a parameter is not bound when it is made, so no file of any build is opened for a commit.
+at any time. What it knows is in catalogue, the text of the views in view_sql.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache, partial
-from itertools import groupby
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import Literal
 
 import duckdb
-import pyarrow as pa
 
-from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
-from tasks.foundation.store.catalogue import DECLARED, Catalogue, Listed, known_commits, stamps
+from tasks.foundation.store.catalogue import Catalogue, Listed, known_commits, stamps
 from tasks.foundation.store.commits import Commit, builds, newest_build, pinned_build
 from tasks.foundation.store.durable import replace_file, told_of, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.tables import TABLES, Table
-from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
+from tasks.foundation.store.view_sql import ALL, SHOWN, literal, place_macros, rows_macro, statements
+from tasks.foundation.tables import TABLES
 
-SQL = ROOT / "sql"
 STORAGE_VERSION = "v1.0.0"
 """Written in an old format, so that any DuckDB client of the last years opens it."""
 
 VIEWS_WAIT_SECONDS = 120.0
 """For another process that writes the views; it takes a second."""
-
-SHOWN, ALL = "main", "history"
-"""The schemas: one build, and all of them."""
 
 
 def rebuild_views(layout: Layout) -> None:
@@ -174,7 +165,7 @@ def _draft() -> Iterator[Path]:
 def _attached(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """One transaction in a database file, which is whole once the block has ended."""
     with duckdb.connect() as connection:
-        connection.execute(f"attach {_literal(str(file))} as colloquy (storage_version '{STORAGE_VERSION}')")
+        connection.execute(f"attach {literal(str(file))} as colloquy (storage_version '{STORAGE_VERSION}')")
         connection.execute("use colloquy")
         connection.execute("begin")
         yield connection
@@ -190,73 +181,21 @@ def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, pla
     touched = catalogue.take(layout, changed)
     root, places, pinned = _made_for(layout, place)
     if (root, places) != (catalogue.facts["root"], catalogue.facts["places"]):
-        _place(connection, root, json.loads(places))
+        for statement in place_macros(root, json.loads(places)):
+            connection.execute(statement)
         touched = set(TABLES)
     shown = build or pinned or catalogue.newest()
     catalogue.note(shape=_shape(), root=root, places=places, pinned=pinned, shown=shown)
     for table, listed in catalogue.listed(touched).items():
-        connection.execute(_rows_macro(ALL, TABLES[table], listed, root))
+        connection.execute(rows_macro(ALL, TABLES[table], listed, root))
     for table, listed in catalogue.listed(touched if shown == shown_before else TABLES, shown or "").items():
-        connection.execute(_rows_macro(SHOWN, TABLES[table], listed, root))
-
-
-def _place(connection: duckdb.DuckDBPyConnection, root: str, places: Sequence[str]) -> None:
-    """Where the files are, and where this file must lie for them to be those that it means."""
-    said = f"these views were made for {root} and have been moved or copied: open {places[0]}, or let `colloquy sql` "
-    said += "with COLLOQUY_ARTIFACTS set to the folder make them anew"
-    here = f"path in ({', '.join(map(_literal, places))})"
-    connection.execute(f"create or replace macro catalogue.root() as {_literal(_globbed(root) + '/')}")
-    connection.execute(
-        "create or replace macro catalogue.in_place() as coalesce("
-        f"(select bool_or(true) from duckdb_databases() where {here} or path[1] <> '/'), error({_literal(said)}))"
-    )
-
-
-def _globbed(path: str) -> str:
-    """A path that DuckDB takes for itself, though it has the signs of a pattern in it."""
-    return re.sub(r"[\[?*]", lambda found: f"[{found[0]}]", path)
-
-
-def _rows_macro(schema: str, table: Table, listed: Sequence[Listed], root: str) -> str:
-    """What creates the macro that gives a table's rows in a schema, with their build."""
-    name = f'catalogue."{schema}.{table.name}"'
-    return f"create or replace macro {name}(root) as table {' union all '.join(_selects(table, listed, root))}"
-
-
-def _selects(table: Table, listed: Sequence[Listed], root: str) -> Iterator[str]:
-    """One select over all files of the same columns. The build is a part of their paths; where a folder above them
-    looks as if it named a column too, each build is read by itself."""
-    alone = "=" in root
-
-    def alike(one: Listed) -> tuple[str, str]:
-        return one.columns, one.build if alone else ""
-
-    for (columns, build), some in groupby(sorted(listed, key=alike), alike):
-        files = _literal("\n".join(one.files for one in some))
-        reading = "false" if alone else "true, hive_types = {'build': 'varchar'}"
-        yield (
-            f"select {_columns(table, json.loads(columns), _literal(build) if alone else 'build')} from "
-            f"read_parquet(catalogue.listed(root, {files}), hive_partitioning = {reading})"
-        )
-    if not listed:
-        yield _empty(table)
-
-
-def _columns(table: Table, there: Mapping[str, str], build: str) -> str:
-    typed = [(field.name, duckdb_type(field.type)) for field in table.schema]
-    chosen = [f"cast({name if name in there else 'null'} as {type_}) as {name}" for name, type_ in typed]
-    return ", ".join([f"{build} as build", *chosen])
-
-
-def _empty(table: Table) -> str:
-    """No rows with every column typed: what a table shows before it has rows."""
-    return f"select {_columns(table, {}, 'cast(null as varchar)')} where false"
+        connection.execute(rows_macro(SHOWN, TABLES[table], listed, root))
 
 
 @cache
 def _shape() -> str:
     """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
-    return digest(list(_statements()), _rows_macro(ALL, TABLES["scenes"], [Listed("b", "scenes", "{}", "f")], ""))
+    return digest(list(statements()), rows_macro(ALL, TABLES["scenes"], [Listed("b", "scenes", "{}", "f")], ""))
 
 
 @cache
@@ -264,44 +203,10 @@ def _empty_file() -> bytes:
     """A file with all views, none of which has rows."""
     with _draft() as file:
         with _attached(file) as connection:
-            for statement in _statements():
+            for statement in statements():
                 connection.execute(statement)
             Catalogue(connection).note(shape=_shape(), root="", places="[]", pinned=None, shown=None)
         return file.read_bytes()
-
-
-def _statements() -> Iterator[str]:
-    """What creates the empty views, with the comments on them."""
-    columns = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in STAGE_RUNS.schema)
-    yield DECLARED.format(columns_of_runs=columns)
-    yield f"create schema {ALL}"
-    yield "create macro catalogue.root() as ''"
-    yield "create macro catalogue.in_place() as true"
-    for schema in (SHOWN, ALL):
-        for table in sorted(TABLES.values(), key=lambda table: table.beside is not None):
-            yield _rows_macro(schema, table, [], "")
-            rows = f'select * from catalogue."{schema}.{table.name}"(catalogue.root()) where catalogue.in_place()'
-            yield view_sql(table, rows, schema)
-            yield from _comments(schema, table)
-        which = "state = 'committed' and build = (select shown from catalogue.facts)" if schema == SHOWN else "true"
-        chosen = ", ".join(["build", *STAGE_RUNS.columns])
-        yield f"create view {schema}.stage_runs as select {chosen} from catalogue.runs where {which}"
-        yield from _comments(schema, STAGE_RUNS)
-        yield f"create view {schema}.builds as {(SQL / 'builds.sql').read_text(encoding='utf-8')}"
-        yield from _comments(schema, BUILDS)
-
-
-def _comments(schema: str, table: Table) -> Iterator[str]:
-    """What a row of a view is, and what its columns hold, where a client shows it."""
-    described = {} if "build" in table.columns else {"build": "the build"}
-    for name in (table.name, table.beside):
-        if name is not None:
-            fields = TABLES[name].row.model_fields if name in TABLES else table.row.model_fields
-            described |= {column: field.description or "" for column, field in fields.items()}
-    said = f"{table.grain}; key {', '.join(table.key)}"
-    yield f"comment on view {schema}.{table.name} is {_literal(said)}"
-    for column, said in described.items():
-        yield f"comment on column {schema}.{table.name}.{column} is {_literal(said)}"
 
 
 @contextmanager
@@ -320,36 +225,3 @@ def told_of_reading() -> Iterator[None]:
             f"a file of a build cannot be read: {first}. `colloquy status` names the stages whose files are missing, "
             "and `colloquy run` makes them again (replies come from the cache)."
         ) from None
-
-
-def view_sql(table: Table, parts: str, schema: str = "main") -> str:
-    """What creates the view of a table over the rows that the query `parts` gives: the text of sql/tables, which is a
-    select over rows named `parts`, and over the table beside it."""
-    named = {"parts": parts}
-    if table.beside:
-        named[table.beside] = f"select * from {schema}.{table.beside}"
-    given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
-    text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
-    return f"create view {schema}.{table.name} as with {given}\n{text}"
-
-
-def duckdb_type(type_: pa.DataType) -> str:
-    """The DuckDB type that an Arrow type reads as."""
-    if pa.types.is_list(type_):
-        return f"{duckdb_type(type_.value_type)}[]"
-    if pa.types.is_struct(type_):
-        return f"struct({', '.join(f'{field.name} {duckdb_type(field.type)}' for field in type_)})"
-    names = {
-        pa.utf8(): "varchar",
-        pa.bool_(): "boolean",
-        pa.int32(): "integer",
-        pa.int64(): "bigint",
-        pa.float32(): "float",
-        pa.float64(): "double",
-        pa.timestamp("us", tz="UTC"): "timestamptz",
-    }
-    return names[type_]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
