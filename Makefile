@@ -26,7 +26,7 @@ demo: models  ## the whole pipeline on embedded models and the bundled sample
 	$(BIN)/colloquy run --profile demo --build $(BUILD)
 	$(BIN)/colloquy check --build $(BUILD)
 	$(BIN)/colloquy report --build $(BUILD)
-	$(BIN)/colloquy sql "select stage, n_in, n_produced, n_filtered, n_failed from history.stage_runs where build = '$(BUILD)' order by ended_at"
+	$(BIN)/colloquy sql "select stage, n_in, n_produced, n_filtered, n_failed from history.stage_runs where build = '$(BUILD)' and state = 'committed' order by ended_at"
 	@echo "look on: the report (its path is above) in a browser; \`make serve\` for the Prefect UI; \`$(BIN)/colloquy sql\` to ask more"
 
 test: models  ## all tests

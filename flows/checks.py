@@ -14,7 +14,7 @@ from tasks.foundation.errors import ColloquyError, TableError
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import rows_in
-from tasks.foundation.store.views import open_views, told_of_reading, views_of
+from tasks.foundation.store.views import open_views, told_of_reading
 
 CHECKS = ROOT / "sql" / "checks"
 SHOWN = 5
@@ -41,7 +41,7 @@ def check_build(layout: Layout, build: str | None) -> list[Checked]:
     files = check_parts(layout, commits_of(layout, build) if build else {})
     if files.rows:
         return [files]
-    with views_of(layout, build) if build else open_views(layout) as connection:
+    with open_views(layout, build) as connection:
         return [files, *run_checks(connection)]
 
 

@@ -14,11 +14,13 @@ import typer
 
 from flows import environment, memory, streams
 from flows.commands import (
+    builds,
     cache,
     check,
     doctor,
     drop,
     evaluate,
+    gc,
     models,
     personas,
     plan,
@@ -51,8 +53,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (plan, run, evaluate, report, release, status, use, drop, sql, check, serve, doctor):
+for module in (plan, run, evaluate, report, release, status, use, drop, gc, sql, check, serve, doctor):
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))
+app.add_typer(builds.app, name="builds")
 app.add_typer(models.app, name="models")
 app.add_typer(personas.app, name="personas")
 app.add_typer(cache.app, name="cache")

@@ -19,7 +19,7 @@ from tasks.foundation.run.context import RunContext
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Stage
-from tasks.foundation.store.commits import Commit, commits_of
+from tasks.foundation.store.commits import Commit, commits_of, whole_commits
 from tasks.foundation.store.layout import run_name
 
 State = Literal["to do", "again", "failed rows", "if rows change", "up to date", "not selected"]
@@ -75,7 +75,7 @@ def _before(selected: Sequence[str]) -> set[str]:
 def check(workspace: Workspace, build: str, selected: Sequence[str]) -> None:
     """ConfigError or SourceError for what no run would accept. Stages that read datasets of the hub are looked at no
     further than their local files: all else takes a network."""
-    commits = commits_of(workspace.layout, build)
+    commits = whole_commits(workspace.layout, build)
     for stage in map(chain.stage, selected):
         sources = stage.sources(workspace.settings)
         if any(source.hub for source in sources):

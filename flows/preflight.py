@@ -15,7 +15,7 @@ from tasks.foundation.run import Workspace
 from tasks.foundation.run.batching import check_mode, in_batches
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.run.spending import check_budget
-from tasks.foundation.store.commits import commits_of
+from tasks.foundation.store.commits import whole_commits
 
 
 def look_ahead(options: RunOptions, stages: Sequence[str], build: str) -> tuple[list[Standing], list[Standing]]:
@@ -35,8 +35,11 @@ def look_ahead(options: RunOptions, stages: Sequence[str], build: str) -> tuple[
 
 
 def check_all(workspace: Workspace, build: str, stages: Sequence[str]) -> None:
-    """Every named stage's own check, as its run would make it first. Raises ConfigError or SourceError."""
-    commits = commits_of(workspace.layout, build)
+    """Every named stage's own check, as its run would make it first. Raises ConfigError or SourceError.
+
+    Rows whose files are missing are as if not made yet: a run makes them again before the stage reads them.
+    """
+    commits = whole_commits(workspace.layout, build)
     for name in stages:
         stage = chain.stage(name)
         for member in stage.members(workspace.settings):

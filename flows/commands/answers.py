@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import StrEnum
@@ -36,7 +37,7 @@ def write(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, fo
     connection.execute(statement)
     if connection.description is None:
         return
-    names = [column[0] for column in connection.description]
+    names = unique_names([column[0] for column in connection.description])
     (_write_csv if form is Format.csv else _write_json)(names, _rows(connection))
 
 
@@ -64,10 +65,23 @@ def _write_json(names: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     """One array with an object a line, written as the rows come."""
     before = "["
     for row in rows:
-        line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=_plain)
-        sys.stdout.write(f"{before}{line}")
+        sys.stdout.write(f"{before}{_json(dict(zip(names, row, strict=True)))}")
         before = ",\n "
     sys.stdout.write("[]\n" if before == "[" else "]\n")
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Column names as DuckDB tells equal ones apart (upper case and lower are equal): n, n_1, n_2."""
+    taken: dict[str, int] = {}
+    found: list[str] = []
+    for name in names:
+        unique = name
+        while unique.lower() in taken:
+            unique = f"{name}_{taken[name.lower()]}"
+            taken[name.lower()] += 1
+        taken[unique.lower()] = 1
+        found.append(unique)
+    return found
 
 
 def _cell(value: Any) -> Any:
@@ -75,11 +89,28 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | dict | tuple):
-        return json.dumps(value, ensure_ascii=False, default=_plain)
+        return _json(value)
     return value.isoformat() if isinstance(value, datetime) else value
 
 
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
 def _plain(value: Any) -> Any:
+    """As JSON can say it: null for numbers that are none or infinite, text for what it has no form for."""
+    if isinstance(value, Decimal | float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _key(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    return float(value) if isinstance(value, Decimal) else str(value)
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _key(value: Any) -> str:
+    """A key of a map that is no text."""
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)

@@ -12,8 +12,9 @@ def check(
 ) -> None:
     """Run every file of sql/checks, and count the rows of every file; exit code 7 when a check returns rows."""
     from flows.checks import ChecksFoundRows, check_build
-    from tasks.foundation.store.commits import behind, commits_of, shown_build
+    from tasks.foundation.store.commits import behind, commits_of
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
 
     layout = Layout.default()
     name = build or shown_build(layout)

@@ -19,9 +19,10 @@ def drop(
     """
     from flows import chain
     from tasks.foundation.errors import ConfigError, StoreError
-    from tasks.foundation.store.commits import commits_of, shown_build
+    from tasks.foundation.store.commits import commits_of
     from tasks.foundation.store.dropping import drop_member
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
 
     if (target is None) == (judge is None):
         raise ConfigError("expected either --target ALIAS or --judge ALIAS, for example `colloquy drop --judge mine`")

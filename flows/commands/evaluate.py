@@ -189,9 +189,7 @@ def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
             f"{benchmark!r} is neither a build nor the folder of a release. Builds: "
             f"{', '.join(builds(layout)) or 'none yet'}; `colloquy release DIR` makes such a folder."
         )
-    name = build or f"{read_manifest(folder)['build']}-released"
-    import_release(layout, folder, name)
-    return name
+    return import_release(layout, folder, build or f"{read_manifest(folder)['build']}-released").build
 
 
 def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:
@@ -199,12 +197,12 @@ def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:
     from flows.commands.answers import Format
     from flows.commands.sql import ask
     from tasks.foundation.checkout import ROOT
-    from tasks.foundation.store.views import views_of
+    from tasks.foundation.store.views import open_views
 
     headlines = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")
     halves = [options.benchmark] if options.benchmark else ["demo", "eyt"]
-    with views_of(layout, options.build) as connection:
+    with open_views(layout, options.build) as connection:
         connection.execute("set variable target = ?", [options.target])
         connection.execute("set variable halves = ?", [halves])
-        ask(connection, _HEADLINES.format(headlines=headlines), Format.table)
+        ask(connection, _HEADLINES.format(headlines=headlines), Format.table, layout)
     typer.echo(f"All metrics, and which differences count: colloquy report --build {options.build}")

@@ -37,8 +37,8 @@ def rethreshold(
     """
     from flows.commands.screen import terminal
     from tasks.foundation.errors import ConfigError, StoreError
-    from tasks.foundation.store.commits import shown_build
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
 
     if wrong := [threshold for threshold in thresholds if not 0 < threshold <= 1]:
         raise ConfigError(f"expected thresholds above 0 and up to 1, found {wrong[0]:g}")
@@ -79,12 +79,12 @@ def _at_thresholds(
     build's threshold, and the size of pools."""
     from tasks.foundation.encoder import Encoder
     from tasks.foundation.languages import LANGUAGES
-    from tasks.foundation.store.views import views_of
+    from tasks.foundation.store.views import open_views
     from tasks.personas.rethreshold import added, load_pool, remaining
 
     parts: dict[str, list[list[Remaining]]] = {}
     left_out: list[str] = []
-    with views_of(layout, build) as connection:
+    with open_views(layout, build) as connection:
         settings, workspace = _made_with(layout, build)
         dedup, seed = settings["personas"]["dedup"], settings["run"]["seed"]
         each = sorted({dedup["threshold"], *thresholds})

@@ -14,9 +14,9 @@ def release(
 ) -> None:
     """Write the benchmark of a build (items, episodes, seeds, their personas) for others to evaluate on."""
     from tasks.foundation.errors import StoreError
-    from tasks.foundation.store.commits import shown_build
     from tasks.foundation.store.layout import Layout
     from tasks.foundation.store.release import write_release
+    from tasks.foundation.store.views import shown_build
 
     layout = Layout.default()
     name = build or shown_build(layout)

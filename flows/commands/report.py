@@ -19,8 +19,8 @@ def report(
     One file that needs no network. Works on a build that is not whole; what is missing says what would fill it.
     """
     from tasks.foundation.errors import StoreError
-    from tasks.foundation.store.commits import shown_build
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
     from tasks.report.build import write_report
 
     layout = Layout.default()

@@ -93,8 +93,11 @@ def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:
     """
     from flows import chain
     from flows.preflight import look_ahead
+    from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import rebuild_views
 
     todo, done = look_ahead(options, chain.selected(options), options.build)
     if not todo:
+        rebuild_views(Layout.default())  # a run that was killed may have committed and not come to them
         shown.up_to_date(options.build, done, whole=not options.only and not options.from_stage)
     return not todo

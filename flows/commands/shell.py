@@ -15,12 +15,14 @@ from rich.table import Table as Grid
 
 from flows.commands.answers import Format
 from flows.commands.screen import terminal
-from flows.commands.sql import ask, ends_input, is_command
+from flows.commands.sql import ask, ends_input, is_command, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
-from tasks.foundation.store.commits import builds, shown_build
+from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import duckdb_type, open_views
+from tasks.foundation.store.view_sql import duckdb_type
+from tasks.foundation.store.views import shown_build
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.overview import OVERVIEW
 
 HELP = """\
 Statements end with ; and may run over several lines.
@@ -31,7 +33,8 @@ Statements end with ; and may run over several lines.
   .quit                  leave (so does Ctrl-D); Ctrl-C drops the line
 Schema main shows the build of --build or `colloquy use`, schema history all builds."""
 
-STAGE_RUNS = {"stage_runs": "one row per committed stage: its rows, calls and cost"}
+DESCRIBED = {**TABLES, **OVERVIEW}
+"""What `.tables` lists."""
 HISTORY = "Each of them is in schema history too (history.scenes …), with the rows of all builds by the column build."
 
 
@@ -43,7 +46,7 @@ class Shell:
         self._form = form
         self._build = build
         self._console = terminal()
-        self._connection = open_views(layout, build)
+        self._connection = open_reading(layout, build)
         self._version = self._file_version()
 
     def run(self) -> None:
@@ -85,7 +88,7 @@ class Shell:
         if is_command(text):
             self._dot(text.rstrip(";").split())
             return
-        ask(self._connection, text, self._form)
+        ask(self._connection, text, self._form, self._layout)
         if self._form is Format.table and text.rstrip("; \n").lower().split() == ["show", "tables"]:
             self._console.print(HISTORY, soft_wrap=True)
 
@@ -101,12 +104,12 @@ class Shell:
             case [".tables", *words] if len(words) < 2:
                 self._console.print(tables_grid("".join(words)))
                 self._console.print(HISTORY, soft_wrap=True)
-            case [".schema", name] if name in TABLES:
+            case [".schema", name] if name in DESCRIBED:
                 self._console.print(columns_grid(name))
             case [".format", form] if form in tuple(Format):
                 self._form = Format(form)
             case [".schema", *_]:
-                raise ConfigError(".schema expects one of: " + ", ".join(TABLES))
+                raise ConfigError(".schema expects one of: " + ", ".join(DESCRIBED))
             case [".format", *_]:
                 raise ConfigError(".format expects table, csv or json")
             case _:
@@ -117,7 +120,7 @@ class Shell:
         version = self._file_version()
         if version != self._version:
             self._connection.close()
-            self._connection = open_views(self._layout, self._build)
+            self._connection = open_reading(self._layout, self._build)
             self._version = self._file_version()
             self._console.print("(new commits: the views were opened anew)", style="dim")
 
@@ -146,15 +149,15 @@ def tables_grid(word: str = "") -> Grid:
     grid = Grid(box=SIMPLE_HEAD)
     grid.add_column("table", no_wrap=True)
     grid.add_column("holds")
-    for name, grain in {**{table.name: table.grain for table in TABLES.values()}, **STAGE_RUNS}.items():
+    for name, table in DESCRIBED.items():
         if word in name:
-            grid.add_row(name, grain)
+            grid.add_row(name, table.grain)
     return grid
 
 
 def columns_grid(name: str) -> Grid:
     """The columns of a table, from its declaration."""
-    table = TABLES[name]
+    table = DESCRIBED[name]
     grid = Grid(box=SIMPLE_HEAD, title=f"{name}: {table.grain}; key {', '.join(table.key)}", title_justify="left")
     grid.add_column("column", no_wrap=True)
     grid.add_column("type", overflow="fold")
@@ -181,5 +184,5 @@ def _enter_when_complete() -> KeyBindings:
 
 
 def _words() -> list[str]:
-    columns = {column for table in TABLES.values() for column in table.columns}
-    return [*TABLES, *STAGE_RUNS, *sorted(columns), "history", ".tables", ".schema", ".format", ".help", ".quit"]
+    columns = {column for table in DESCRIBED.values() for column in table.columns}
+    return [*DESCRIBED, *sorted(columns), "history", ".tables", ".schema", ".format", ".help", ".quit"]

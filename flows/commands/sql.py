@@ -52,15 +52,22 @@ def sql(
 
         Shell(layout, form, build).obey(parts)
         return
+    with open_reading(layout, build) as connection:
+        ask(connection, query, form, layout)
+
+
+def open_reading(layout: Layout, build: str | None) -> duckdb.DuckDBPyConnection:
+    """A connection to the views for users' own statements, which may only read."""
+    from flows.commands.reading import only_reading
     from tasks.foundation.store.views import open_views
 
-    with open_views(layout, build) as connection:
-        ask(connection, query, form)
+    return only_reading(open_views(layout, build))
 
 
 def _say_build(layout: Layout, build: str | None) -> None:
     """Which build answers, to standard error; nothing where there is no other."""
-    from tasks.foundation.store.commits import builds, shown_build
+    from tasks.foundation.store.commits import builds
+    from tasks.foundation.store.views import shown_build
 
     there, shown = builds(layout), build or shown_build(layout)
     if len(there) > 1 and shown in there:
@@ -92,39 +99,23 @@ def ends_input(text: str) -> bool:
     return not text or text.startswith(".") or text.endswith(";")
 
 
-def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format) -> None:
-    """Run every statement of `text` and write its answer; ConfigError with DuckDB's own words."""
+def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format, layout: Layout) -> None:
+    """Run every statement of `text` and write its answer; ConfigError with DuckDB's own words, or for one that writes
+    into the artifacts folder."""
     import duckdb
 
     from flows.commands.answers import write
+    from flows.commands.reading import refuse_writing
     from tasks.foundation.errors import ConfigError
-    from tasks.foundation.store.layout import Layout
     from tasks.foundation.store.views import told_of_reading
 
     try:
         with told_of_reading():
             for statement in connection.extract_statements(text):
-                _refuse_writing(statement, Layout.default())
+                refuse_writing(statement, layout.root)
                 write(connection, statement, form)
     except duckdb.Error as error:
         raise ConfigError(f"the query cannot be answered. {error}") from None
-
-
-def _refuse_writing(statement: duckdb.Statement, layout: Layout) -> None:
-    """ConfigError for what could write into the store: answers may be written to files elsewhere, named plainly."""
-    from tasks.foundation.errors import ConfigError
-
-    kind, text = statement.type.name, statement.query
-    hidden = kind in ("PREPARE", "EXECUTE", "EXPLAIN") and re.search(r"\b(copy|export|execute)\b", text, re.IGNORECASE)
-    if not hidden and kind not in ("COPY", "EXPORT", "COPY_DATABASE"):
-        return
-    named = re.findall(r"\b(?:to|database)\s+'((?:[^']|'')+)'", text, re.IGNORECASE)
-    place = named[-1].replace("''", "'") if named else ""
-    if hidden or not place or ":" in place or Path(place).resolve().is_relative_to(layout.root.resolve()):
-        raise ConfigError(
-            f"a query may write its answer with `copy (…) to 'FILE'` to a plain path outside {layout.root}, which only "
-            f"runs may change; found {place or text.strip()[:80]!r}"
-        )
 
 
 def _text_of(file: Path) -> str:

@@ -38,8 +38,9 @@ def status(
     from flows.commands.screen import terminal
     from flows.options import RunOptions
     from flows.standing import standings
-    from tasks.foundation.store.commits import builds, commits_of, shown_build
+    from tasks.foundation.store.commits import builds, commits_of
     from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
 
     layout = Layout.default()
     shown = shown_build(layout)
@@ -84,19 +85,22 @@ def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Tab
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from tasks.foundation.store.commits import behind, commits_of
+    from tasks.foundation.store.commits import behind
+    from tasks.foundation.store.views import all_commits
 
     table = Table(title="builds", title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "build", "stages", "last commit", "complete"):
         table.add_column(column)
-    by_run = {build: commits_of(layout, build) for build in known}
-    commits = {build: list(by_run[build].values()) for build in known}
-    for build in sorted(known, key=lambda build: max(commit.ended_at for commit in commits[build])):
-        each, late = commits[build], behind(by_run[build])
-        whole = any(commit.ends_chain for commit in each)
+    by_run: dict[str, dict[str, Commit]] = {build: {} for build in known}
+    for commit in all_commits(layout):
+        by_run.setdefault(commit.build, {})[commit.run] = commit
+    last = {build: max((each.ended_at for each in runs.values()), default="") for build, runs in by_run.items()}
+    for build in sorted(by_run, key=lambda build: last[build]):
+        commits, late = by_run[build], behind(by_run[build])
+        whole = any(commit.ends_chain for commit in commits.values())
         complete = f"no: {', '.join(late)} behind" if whole and late else "yes" if whole else "no"
-        last = max(commit.ended_at for commit in each)
-        table.add_row("→" if build == shown else "", build, str(len(each)), age_of(last), complete)
+        age = age_of(last[build]) if commits else "unreadable"
+        table.add_row("→" if build == shown else "", build, str(len(commits)), age, complete)
     return table
 
 

@@ -15,9 +15,8 @@ def use(
 ) -> None:
     """Pin the build that `colloquy sql` and colloquy.duckdb show, or unpin with --newest."""
     from tasks.foundation.errors import ConfigError
-    from tasks.foundation.store.commits import shown_build
     from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.views import rebuild_views, use_build
+    from tasks.foundation.store.views import rebuild_views, shown_build, use_build
 
     if newest == (build is not None):
         raise ConfigError("expected either the name of a build or --newest, for example `colloquy use 2026-12`")

@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import SQL, duckdb_type, open_views
+from tasks.foundation.store.view_sql import SQL, duckdb_type
+from tasks.foundation.store.views import open_views
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.dictionary import DICTIONARY, dictionary
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import json
 import re
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import duckdb
 import pytest
 
 from flows import cli
@@ -171,6 +173,38 @@ def test_answers_come_as_a_box_as_csv_and_as_json(colloquy: Run) -> None:
     ]
 
 
+def test_columns_of_one_name_are_told_apart_as_duckdb_does(colloquy: Run) -> None:
+    query = "select 1 as n, 2 as n, 3 as N, 4 as n_1"
+    names = duckdb.connect().sql(query).df().columns.to_list()
+    assert json.loads(colloquy("sql", query, "--format", "json").out) == [dict(zip(names, [1, 2, 3, 4], strict=True))]
+    assert colloquy("sql", query, "--format", "csv").out == f"{','.join(names)}\n1,2,3,4\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("'nan'::double", None),
+        ("'-inf'::float", None),
+        ("[1.5, 'inf'::double]", [1.5, None]),
+        ("{'a': 'nan'::double, 'b': [{'c': 'nan'::float}]}", {"a": None, "b": [{"c": None}]}),
+        ("map {date '2026-12-01': 1}", {"2026-12-01": 1}),
+        ("map {'nan'::double: 'x'}", {"null": "x"}),
+        ("1.25::decimal(9, 2)", 1.25),
+        ("2::hugeint ** 100", 2.0**100),
+        ("9007199254740993", 9007199254740993),
+    ],
+)
+def test_answers_are_json_whatever_the_values(colloquy: Run, value: str, found: object) -> None:
+    def refused(constant: str) -> None:
+        raise AssertionError(constant)
+
+    out = colloquy("sql", f"select {value} as v", "--format", "json").out
+    assert json.loads(out, parse_constant=refused) == [{"v": found}]
+    if isinstance(found, list | dict):
+        (cell,) = list(csv.reader(io.StringIO(colloquy("sql", f"select {value} as v", "--format", "csv").out)))[1]
+        assert json.loads(cell, parse_constant=refused) == found
+
+
 def test_an_answer_without_rows_is_still_json(colloquy: Run) -> None:
     assert json.loads(colloquy("sql", "select * from scenes", "--format", "json").out) == []
 
@@ -216,6 +250,25 @@ def commit_scenes(build: str) -> None:
     rebuild_views(layout)
 
 
+def test_one_record_that_cannot_be_read_stops_no_other_build(colloquy: Run, caplog: pytest.LogCaptureFixture) -> None:
+    for build in ("b1", "b2"):
+        commit_scenes(build)
+    record = Layout.default().commit("b2", "scenes")
+    record.write_text("{}")
+    assert colloquy("sql", "select build, state from builds order by build", "--format", "csv").out == (
+        "build,state\nb1,unfinished\nb2,unreadable\n"
+    )
+    assert str(record) in caplog.text
+    assert colloquy("check").code == 0
+    assert colloquy("status", "--profile", "test", "--build", "b1").code == 0
+    assert colloquy("drop", "--judge", "m", "--build", "b1").code == 4
+    broken = colloquy("check", "--build", "b2")
+    assert (broken.code, str(record) in broken.err) == (4, True)
+    entry = {"provider": "openai", "name": "m", "family": "mine", "base_url": "https://models.example/v1"}
+    add_model(Layout.default(), "mine", entry)
+    add_model(Layout.default(), "mine", {**entry, "name": "other"})
+
+
 def test_dot_commands_may_come_from_standard_input(colloquy: Run) -> None:
     ended = colloquy("sql", typed="select\n .5 as half;\n.format csv\nselect 2 as two;\n.tables seed\n")
     assert ended.code == 0
@@ -232,7 +285,7 @@ def test_a_line_that_begins_with_a_dot_within_a_statement_is_part_of_it() -> Non
 
 def test_tables_that_are_listed_are_those_that_are_documented(colloquy: Run) -> None:
     listed = colloquy("sql", "show tables", "--format", "csv").out.split()[1:]
-    assert sorted(listed) == sorted([*TABLES, "stage_runs"])
+    assert sorted(listed) == sorted([*TABLES, "stage_runs", "builds"])
     told = colloquy("sql", typed=".tables").out
     assert all(f" {name} " in told for name in listed)
     assert "history.scenes" in told

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from flows.commands.evaluate import _build_of
+from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.sections import PersonaSource, SceneSource
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Prepared, Stage
@@ -127,3 +129,67 @@ def test_the_card_of_what_small_models_made_says_that_it_means_nothing(bench: Be
     models = {"small": {"name": "s", "family": "s", "provider": "embedded"}}
     manifest["stages"]["voting"] = {"fingerprint": "f", "models": models}
     assert "**Not for scoring anybody: small (embedded or scripted)" in card(manifest)
+
+
+def everything(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"build": "../../outside"},
+        {"build": "/outside"},
+        {"build": ".."},
+        {"build": "b1\n"},
+        {"build": "ｂ1"},
+        {"build": "b1/../../outside"},
+        {"build": ["b1"]},
+        {"build": None},
+        {"tables": {}},
+        {"tables": {"../outside": {"rows": 1, "hash": "0" * 64}}},
+        {"tables": {"llm_calls": {"rows": 1, "hash": "0" * 64}}},
+        {"tables": {"chat_seeds": {"rows": 1, "hash": "0" * 64}}},
+        {"tables": {"chat_seeds": {"rows": True, "hash": "0" * 64}}},
+        {"tables": {"chat_seeds": {"rows": -1, "hash": "zz"}}},
+        {"tables": ["chat_seeds"]},
+        {"sources": [{"name": "n"}]},
+        {"stages": {"scenes": {"fingerprint": "../x", "models": {}}}},
+        {"released_at": "yesterday"},
+        {"format": "1"},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_release_that_says_what_none_does_is_refused_before_anything_is_written(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    folder, mine = tmp_path / "released", Layout(tmp_path / "deep" / "mine")
+    write_release(bench.workspace().layout, "b1", folder)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (folder / "manifest.json").write_text(json.dumps(manifest | change), encoding="utf-8")
+    before = everything(tmp_path)
+    with pytest.raises(SourceError):
+        _build_of(mine, str(folder), None)
+    assert everything(tmp_path) - before <= {str(mine.root.parent), *everything(mine.root.parent)}
+    assert not list(mine.root.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "chat_seeds.parquet"])
+def test_a_file_of_a_release_that_leads_elsewhere_is_refused(bench: Bench, tmp_path: Path, file: str) -> None:
+    folder, mine = tmp_path / "released", Layout(tmp_path / "mine")
+    write_release(bench.workspace().layout, "b1", folder)
+    (folder / file).rename(tmp_path / "elsewhere")
+    (folder / file).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SourceError, match="leads out of the release"):
+        import_release(mine, folder, "b")
+    assert not list(mine.root.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("build", ["../b", "a/b", "B", "b" * 80])
+def test_a_release_goes_into_a_build_with_a_name_only(bench: Bench, tmp_path: Path, build: str) -> None:
+    folder, mine = tmp_path / "released", Layout(tmp_path / "mine")
+    write_release(bench.workspace().layout, "b1", folder)
+    with pytest.raises(ConfigError, match="build name"):
+        _build_of(mine, str(folder), build)
+    assert not mine.root.exists()

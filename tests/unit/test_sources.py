@@ -389,3 +389,26 @@ def test_a_row_of_a_json_array_that_no_table_can_hold_is_the_only_reject(odd: st
     first, middle, last = open_source(Source(path=str(tmp_path / "rows.json")))
     assert first.value == {"id": 0} and last.value == {"id": 2}
     assert middle.problem is not None and middle.problem.kind == "parse"
+
+
+NAMES = ["[x]", "a[0-9]", "who?", "*", "it's", 'say "so"', "100 %#", " blank ", "éü 对话", "new\nline", "~"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_source_files_may_have_any_name(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    row = {"text": "hello"}
+    (folder / f"{name}.train.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist([row]), folder / f"{name}.train.parquet")
+    (folder / "other.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    named = json.dumps([f"{name}.train.jsonl", f"{name}.train.parquet"])
+    (folder / "README.md").write_text(
+        f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: {named}\n---\n",
+        encoding="utf-8",
+    )
+    files = find_files(folder, "train")
+    assert [file.name for file in files] == [f"{name}.train.jsonl", f"{name}.train.parquet"]
+    for file in files:
+        assert [found.value for found in rows_of(file)] == [row]
+    assert [found.value for found in rows_of(folder, source={"split": "train"})] == [row, row]

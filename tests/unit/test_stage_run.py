@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,16 +22,20 @@ from tasks.foundation.errors import (
     ModelError,
     ModelUnavailable,
     StoreError,
+    TableError,
     TooManyFailures,
 )
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
+from tasks.foundation.planning.known import committed
 from tasks.foundation.run import StageRun, Workspace, files
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.store.commits import Commit, read_commit
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.runs import past_runs
+from tasks.foundation.store.scratch import scratch_file
 from tasks.foundation.store.views import open_views, told_of_reading, use_build
 from tests.unit.echo_stage import KEYS, STAGE
 
@@ -174,6 +181,104 @@ async def test_a_stopped_run_goes_on_where_it_was_whatever_the_shard_size_is_now
     assert commit.accounting == whole.accounting
     assert commit.usage["calls"] == 10, "what the stopped run spent is not lost"
     assert (whole.usage["calls"], whole.usage["from_cache"], whole.usage["cost_usd"]) == (0, 10, 0.0)
+
+
+def damage(workspace: Workspace, table: str, how: Callable[[bytes], bytes]) -> None:
+    """Spoils the first part of a table in a folder of the store."""
+    (path, *_) = sorted((workspace.layout.root / "store" / table).rglob("*.parquet"))
+    path.write_bytes(how(path.read_bytes()))
+
+
+@pytest.mark.parametrize("table", ["rejects", "llm_calls", "replies", "_curation_notes", "pairings", "duplicates"])
+@pytest.mark.parametrize("how", [lambda whole: whole[:-20], lambda whole: b""], ids=["cut short", "empty"])
+async def test_a_damaged_part_of_an_unfinished_run_is_made_again(
+    model: Model, workspace_of: Any, table: str, how: Callable[[bytes], bytes]
+) -> None:
+    await run(workspace := workspace_of(), stop_after=2)
+    damage(workspace, table, how)
+    commit = await run(workspace_of())
+    assert commit is not None and commit.accounting.n_produced == 9
+    assert sorted(model.asked) == KEYS, "replies come from the cache"
+
+
+async def test_a_part_whose_content_is_damaged_is_made_again_by_the_same_command(
+    model: Model, workspace_of: Any
+) -> None:
+    await run(workspace := workspace_of(), stop_after=2)
+    damage(workspace, "replies", lambda whole: whole[:8] + bytes(len(whole) // 3) + whole[8 + len(whole) // 3 :])
+    with pytest.raises(TableError, match="It was removed: the same command makes it again"):
+        await run(workspace_of())
+    commit = await run(workspace_of())
+    assert commit is not None and sorted(model.asked) == KEYS
+
+
+async def test_views_that_a_killed_run_left_behind_are_mended_by_a_run_that_is_up_to_date(
+    model: Model, workspace_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = workspace_of()
+    with monkeypatch.context() as killed:
+        killed.setattr(stage_run_module, "rebuild_views", kill)
+        with pytest.raises(KeyboardInterrupt):
+            await run(workspace)
+    assert not workspace.layout.database.exists()
+    assert await run(workspace_of()) is None
+    with duckdb.connect(str(workspace.layout.database), read_only=True) as connection:
+        assert connection.execute("select count(*) from scenes").fetchall() == [(9,)]
+
+
+def kill(layout: Layout) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", ["[a] who?*", "100 % 'of' \"it\" #\nnext", "build=b1"])
+async def test_a_stage_runs_in_a_folder_of_any_name(model: Model, tmp_path: Path, name: str) -> None:
+    layout = Layout(tmp_path / name / "artifacts")
+
+    def workspace() -> Workspace:
+        return Workspace.open("test", QUIET, layout)
+
+    await run(workspace(), stop_after=2)
+    commit = await run(workspace())
+    assert commit is not None and commit.accounting.n_produced == 9 and sorted(model.asked) == KEYS
+    assert len(scenes(workspace())) == 9
+    assert await run(workspace()) is None
+    read = committed(layout, [commit])("scenes", ["topic"])
+    assert read is not None and read.collect().height == 9
+
+
+async def test_a_failed_run_is_among_the_past_ones(model: Model, workspace_of: Any) -> None:
+    model.failing = {key: ModelError("server", "down") for key in KEYS}
+    with pytest.raises(TooManyFailures):
+        await run(workspace := workspace_of())
+    model.failing = {}
+    await run(workspace_of())
+    with open_views(workspace.layout) as connection:
+        query = "select state, n_in, n_failed, reason from {}.stage_runs order by ended_at"
+        failed, done = connection.execute(query.format("history")).fetchall()
+        assert connection.execute(query.format("main")).fetchall() == [done] == [("committed", 12, 1, None)]
+    assert failed[:3] == ("failed", 10, 10) and "10 of 10 rows failed" in failed[3]
+
+
+async def test_a_fault_of_the_program_is_among_the_past_runs_by_its_kind(model: Model, workspace_of: Any) -> None:
+    model.failing = {"row00": ZeroDivisionError("sk-secret")}
+    with pytest.raises(ZeroDivisionError):
+        await run(workspace := workspace_of())
+    (past,) = past_runs(workspace.layout, "b1", "curation")
+    assert (past.state, past.reason) == ("failed", "ZeroDivisionError")
+
+
+async def test_scratch_files_of_dead_runs_are_removed_by_the_next(model: Model, workspace_of: Any) -> None:
+    scratch = (workspace := workspace_of()).layout.scratch
+    scratch.mkdir(parents=True)
+    ours = scratch_file(scratch, "part.parquet")
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = scratch / ours.name.replace(f".{os.getpid()}@", f".{dead.pid}@")
+    elsewhere = scratch / left.name.replace(f"@{socket.gethostname()}", "@another")
+    for path in (ours, left, elsewhere, scratch / "mine.txt"):
+        path.touch()
+    await run(workspace)
+    assert sorted(scratch.iterdir()) == sorted([ours, elsewhere, scratch / "mine.txt"])
 
 
 async def test_a_file_that_is_gone_makes_the_stage_run_again_from_the_cache(model: Model, workspace_of: Any) -> None:

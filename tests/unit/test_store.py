@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError, TableError
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, build_name
-from tasks.foundation.store.locks import lock
+from tasks.foundation.store.locks import at_work, lock
 from tasks.foundation.store.parts import content_hash, describe_part, open_part, read_part, sum_hashes, write_part
 from tasks.foundation.store.plans import deal
 from tasks.foundation.tables import TABLES
@@ -203,3 +204,23 @@ def test_the_lock_of_a_killed_owner_is_free(tmp_path: Path) -> None:
     owner.join()
     with lock(path, "the stage", 0):
         pass
+
+
+STRANGE = [b"", b"[]", b"null", b"{}", b"\xff", b'{"pid": "1", "host": 2}', b'{"pid": -1}', b"%(pid)s {pid}"]
+
+
+@pytest.mark.parametrize(
+    "content", [*STRANGE, b'{"pid": 1%s, "host": "here", "command": "c", "since": "s"}' % (b"0" * 30)]
+)
+def test_a_lock_file_of_strange_content_is_a_lock_all_the_same(
+    tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "here")
+    path = tmp_path / ".scenes.lock"
+    path.write_bytes(content)
+    assert at_work(path) is None
+    with lock(path, "stage scenes", 0):
+        assert f"process {os.getpid()} on here" in (at_work(path) or "")
+        path.write_bytes(content)
+        with pytest.raises(BuildBusy, match="stage scenes is being run by"), lock(path, "stage scenes", 0):
+            pass

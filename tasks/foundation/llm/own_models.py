@@ -17,9 +17,9 @@ import yaml
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import Models, load_models, parse_models
 from tasks.foundation.once import load_yaml
-from tasks.foundation.store.commits import builds, commits_of
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import all_commits
 
 
 def all_models(layout: Layout) -> Models:
@@ -82,7 +82,7 @@ def _check_family(family: str, known: Collection[str]) -> None:
 
 def _refuse_another(layout: Layout, alias: str, known: Mapping[str, Any]) -> None:
     """ConfigError where rows of a build would then be said to come from another model."""
-    having = [build for build in builds(layout) if alias in {one.member for one in commits_of(layout, build).values()}]
+    having = sorted({commit.build for commit in all_commits(layout) if commit.member == alias})
     if having:
         raise ConfigError(
             f"{alias!r} is {known['name']} of family {known['family']} in build {', '.join(having)}: choose another "

@@ -85,6 +85,7 @@ def committed(layout: Layout, commits: Iterable[Commit], others: Iterable[Commit
             missing_columns="insert",
             extra_columns="ignore",
             hive_partitioning=False,
+            glob=False,
         )
         return rows.select(columns)
 

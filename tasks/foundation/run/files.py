@@ -27,9 +27,10 @@ from tasks.foundation.store.parts import (
     open_part,
     part_facts,
     read_part,
+    rows_in,
     write_part,
 )
-from tasks.foundation.tables import EVERY_STAGE, TABLES, Row
+from tasks.foundation.tables import EVERY_STAGE, TABLES, Row, Table
 
 PREPARE, FINISH = "prepare", "finish"
 Shard = Mapping[str, Path]
@@ -91,7 +92,7 @@ class RunFiles:
     def shard(self, label: str) -> Shard | None:
         """The shard's parts as finished by this run, else by the commit it completes, else None."""
         own = {name: self._path(name, label) for name in self.worked}
-        if all(path.exists() for path in own.values()):
+        if all(rows_in(path) is not None for path in own.values()):
             return own
         earlier = {name: path for name in self.worked if (path := self._earlier(name, label)) is not None}
         return earlier if len(earlier) == len(own) else None
@@ -113,7 +114,21 @@ class RunFiles:
     def parts(self, table: str, labels: Sequence[str]) -> tuple[Part, ...]:
         """What a commit lists of a table: the part of each step and shard that writes it."""
         kind = declared(self.stage, table)
-        return tuple(describe_part(self.layout, path, kind, label) for label, path in self._committed(table, labels))
+        return tuple(self._described(kind, label, path) for label, path in self._committed(table, labels))
+
+    def _described(self, kind: Table, label: str, path: Path) -> Part:
+        """TableError for a part that cannot be read; it is removed, if it is this run's own, and so made again."""
+        try:
+            return describe_part(self.layout, path, kind, label)
+        except TableError as error:
+            if path != self._path(kind.name, label) or not path.exists():
+                raise
+            remove_file(path)
+            raise TableError(f"{error}. It was removed: the same command makes it again (replies are kept)") from None
+
+    def has_prepared(self) -> bool:
+        """Whether all that the first step makes is there."""
+        return all(rows_in(self._step_path(table)) is not None for table in (*self.stage.prepared, "rejects"))
 
     def read(self, path: Path | str, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         return read_part(self.layout.root / path, declared(self.stage, table), columns)

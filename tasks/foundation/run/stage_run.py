@@ -13,12 +13,13 @@ visible before `commit`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from types import TracebackType
 
-from tasks.foundation.errors import StoreError
+from tasks.foundation.errors import ColloquyError, StoreError
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.llm.engine import Engine
@@ -41,8 +42,13 @@ from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
+from tasks.foundation.store.runs import remember
+from tasks.foundation.store.scratch import clear_scratch
 from tasks.foundation.store.views import rebuild_views
-from tasks.foundation.tables import EVERY_STAGE
+from tasks.foundation.tables import EVERY_STAGE, TABLES
+from tasks.foundation.tables.overview import StageRunRow
+
+log = logging.getLogger(__name__)
 
 
 class StageRun:
@@ -62,6 +68,7 @@ class StageRun:
         commits = commits_of(workspace.layout, build)
         self._commits: Mapping[str, Commit] = commits
         self._plan: ShardPlan | None = None
+        self._begun: datetime | None = None
         self._estimated = StagePlan()
         self._engine: Engine | None = None
         self._transport: BatchTransport | None = None
@@ -99,6 +106,9 @@ class StageRun:
             name = run_name(stage.name, member)
             stack.enter_context(lock(layout.lock(build, name), f"stage {name} of build {build}", wait))
             run = StageRun(stage, workspace, build, member, force=force, ends_chain=ends_chain)
+            clear_scratch(layout.scratch)
+            if run.up_to_date:
+                rebuild_views(layout)  # a run that was killed may have committed and not come to them
             run._stack = stack.pop_all()
         return run
 
@@ -108,7 +118,36 @@ class StageRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        with self._stack:
+            if error is not None and self._begun:
+                self._remember_failed(error)
+
+    def _remember_failed(self, error: BaseException) -> None:
+        """Puts the run among the past ones of its stage. What goes wrong in that must not hide why the run failed."""
+        progress = self.progress
+        row = StageRunRow(
+            stage=self.stage.name,
+            member=self.member,
+            fingerprint=self.inputs.fingerprint,
+            revision=self.revision,
+            partial=False,
+            n_in=progress.rows_total if self._plan else None,
+            n_produced=progress.rows_done - progress.rows_failed if self._plan else None,
+            n_filtered=None,
+            n_failed=progress.rows_failed if self._plan else None,
+            filtered_by=None,
+            failed_by=None,
+            calls=progress.calls,
+            cost_usd=None,
+            started_at=self._begun or datetime.now(UTC),
+            ended_at=datetime.now(UTC),
+            state="failed",
+            reason=_reason(error),
+        )
+        try:
+            remember(self.workspace.layout, self.build, row)
+        except StoreError as second:
+            log.warning("that stage %s of build %s failed cannot be written down: %s", self.name, self.build, second)
 
     async def close(self) -> None:
         """Close the models' clients; the lock is freed by leaving the context."""
@@ -130,6 +169,7 @@ class StageRun:
 
     def prepare(self) -> None:
         """The stage's first step and the shard plan; both are found again by a resume."""
+        self._begun = datetime.now(UTC)
         self._say("preparing")
         if not self.workspace.guest:
             begin_with(self.workspace.layout, self.build, self.workspace.profile, self.workspace.remembered)
@@ -137,14 +177,14 @@ class StageRun:
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
         self._plan = read_plan(place)
-        if self._plan is None:
+        if self._plan is None or not self._files.has_prepared():
             started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
-            self._plan = ShardPlan(
-                deal(prepared.items, self._rows_at_once(self._section.shard_rows)), prepared.accounting, started
-            )
-            write_plan(place, layout.scratch, self._plan)
+            if self._plan is None:
+                dealt = deal(prepared.items, self._rows_at_once(self._section.shard_rows))
+                self._plan = ShardPlan(dealt, prepared.accounting, started)
+                write_plan(place, layout.scratch, self._plan)
         self.progress.rows_total = self._plan.n_items
         self._say("working")
 
@@ -204,8 +244,10 @@ class StageRun:
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
             record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._estimated),
+            columns={name: TABLES[name].shape for name in tables},
         )
         write_commit(self.workspace.layout, commit)
+        self._begun = None
         rebuild_views(self.workspace.layout)
         self._say("committed")
         return commit
@@ -320,6 +362,12 @@ class StageRun:
     def _say(self, phase: str) -> None:
         self.progress.phase = phase
         self.progress.changed()
+
+
+def _reason(error: BaseException) -> str:
+    """Why a run failed: in our own words, or by the name of what nobody foresaw, whose text may hold anything."""
+    said = str(error) if isinstance(error, ColloquyError) else type(error).__name__
+    return said.encode("utf-8", "replace").decode("utf-8")
 
 
 def _now() -> str:

@@ -63,7 +63,8 @@ def _readable(folder: Path, entered: set[Path]) -> Iterator[Path]:
 
 def _of_split(folder: Path, split: str, files: Sequence[Path]) -> list[Path]:
     patterns = _declared(folder / "README.md").get(split, [])
-    found = sorted({file for pattern in patterns for file in folder.glob(pattern) if file in files})
+    named = {file for pattern in patterns for file in (folder / pattern, *folder.glob(pattern))}
+    found = sorted(named.intersection(files))
     if not found:
         name = re.compile(rf"(?:^|[^a-zA-Z0-9]){re.escape(split)}(?:[^a-zA-Z0-9]|$)")
         found = [file for file in files if name.search(file.relative_to(folder).as_posix())]

@@ -7,15 +7,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.durable import write_text
-from tasks.foundation.store.layout import Layout, run_name
+from tasks.foundation.store.layout import Layout, is_build_name, run_name
 from tasks.foundation.store.parts import Part, is_whole, sum_hashes
+from tasks.foundation.store.records import read_commit_record
+from tasks.foundation.store.runs import remember
+from tasks.foundation.tables.overview import StageRunRow, State
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +31,8 @@ class Commit:
 
     `partial`: rows failed in a way that may pass later. `components` are the parts of the fingerprint by
     name (why is it stale?). `parents` maps each input table to the content hash that was read. `record` is
-    what only people read: settings, versions, usage. Times are UTC, ISO 8601.
+    what only people read: settings, versions, usage. `columns` are those of each table when it was written, with their
+    Arrow types; of a table that is not named, those it has now. Times are UTC, ISO 8601.
     """
 
     build: str
@@ -43,6 +51,7 @@ class Commit:
     ends_chain: bool
     usage: Mapping[str, Any]
     record: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def run(self) -> str:
@@ -56,6 +65,36 @@ class Commit:
     def rows(self, table: str) -> int:
         return sum(part.rows for part in self.tables[table])
 
+    def row(self, state: State = "committed") -> StageRunRow:
+        """Its row in `stage_runs`."""
+        accounting = self.accounting
+        return StageRunRow(
+            stage=self.stage,
+            member=self.member,
+            fingerprint=self.fingerprint,
+            revision=self.revision,
+            partial=self.partial,
+            n_in=accounting.n_in,
+            n_produced=accounting.n_produced,
+            n_filtered=accounting.n_filtered,
+            n_failed=accounting.n_failed,
+            filtered_by=json.dumps(dict(accounting.filtered), ensure_ascii=False),
+            failed_by=json.dumps(dict(accounting.failed), ensure_ascii=False),
+            calls=self.usage.get("calls"),
+            cost_usd=self.usage.get("cost_usd"),
+            started_at=datetime.fromisoformat(self.started_at),
+            ended_at=datetime.fromisoformat(self.ended_at),
+            state=state,
+            reason=None,
+        )
+
+    def summary(self) -> Commit:
+        """Itself without its files: one part a table stands for all of them. Says what the whole says of rows, hashes,
+        parents and profile."""
+        told = {name: self.record[name] for name in ("profile", "overrides", "guest") if name in self.record}
+        tables = {table: (Part("", self.rows(table), self.table_hash(table), ""),) for table in self.tables}
+        return replace(self, tables=tables, drafts={}, columns={}, components={}, record=told)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "build": self.build,
@@ -66,6 +105,7 @@ class Commit:
             "partial": self.partial,
             "tables": _parts_to_json(self.tables),
             "drafts": _parts_to_json(self.drafts),
+            "columns": {table: dict(columns) for table, columns in self.columns.items()},
             "accounting": self.accounting.to_json(),
             "components": dict(self.components),
             "parents": dict(self.parents),
@@ -103,20 +143,35 @@ def missing_parts(layout: Layout, commit: Commit) -> dict[str, int]:
     return {table: count for table, count in gone.items() if count}
 
 
+def whole_commits(layout: Layout, build: str) -> dict[str, Commit]:
+    """As `commits_of`, without those that list files which are missing: a run makes their rows again."""
+    return {run: commit for run, commit in commits_of(layout, build).items() if not missing_parts(layout, commit)}
+
+
 def write_commit(layout: Layout, commit: Commit) -> None:
-    """Make the commit visible by one rename."""
+    """Make the commit visible by one rename; the one it replaces is remembered as a past run."""
+    earlier = _replaced(layout, commit)
+    if earlier is not None:
+        remember(layout, commit.build, earlier.row("replaced"))
     text = json.dumps(commit.to_json(), indent=1, ensure_ascii=False)
     write_text(layout.commit(commit.build, commit.run), layout.scratch, text)
+
+
+def _replaced(layout: Layout, commit: Commit) -> Commit | None:
+    try:
+        return read_commit(layout, commit.build, commit.run)
+    except StoreError:  # that it cannot be read is why it is made again
+        return None
 
 
 def read_commit(layout: Layout, build: str, run: str) -> Commit | None:
     """The commit of a stage run in a build; None when it has none. StoreError for a damaged record."""
     path = layout.commit(build, run)
     try:
-        return Commit.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return Commit.from_json(read_commit_record(path, build, run))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise StoreError(
             f"commit record {path} cannot be read ({error}). It is written whole, so something else changed it: "
             "restore it, or delete it and run the stage again (replies come from the cache)."
@@ -186,17 +241,30 @@ def made_with(commits: Mapping[str, Commit], guests: Collection[str]) -> MadeWit
 
 
 def builds(layout: Layout) -> list[str]:
-    """Names of all builds that have a commit."""
-    return sorted({path.parent.name for path in layout.builds.glob("*/*.json")})
+    """Names of all builds that have a commit, or the record of one that cannot be read."""
+    return sorted({path.parent.name for path in layout.builds.glob("*/*.json") if is_build_name(path.parent.name)})
 
 
-def shown_build(layout: Layout) -> str | None:
-    """The build that schema `main` shows: the pinned one, else the newest whose chain is complete, else the
-    newest; None when there is none."""
-    if layout.pin.exists():
-        return layout.pin.read_text(encoding="utf-8").strip()
-    newest = {
-        build: max((commit.ends_chain, commit.ended_at) for commit in commits_of(layout, build).values())
-        for build in builds(layout)
-    }
-    return max(newest, key=lambda build: newest[build]) if newest else None
+def pinned_build(layout: Layout) -> str | None:
+    """The build that `colloquy use` chose; None where it chose none, or (with a warning) what it wrote is no build."""
+    try:
+        name = layout.pin.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        log.warning("%s cannot be read (%s), so no build is pinned; `colloquy use` writes it anew", layout.pin, error)
+        return None
+    if name in builds(layout):
+        return name
+    log.warning(
+        "%s: expected one of %s, found %r, so no build is pinned; `colloquy use` writes it anew",
+        *(layout.pin, ", ".join(builds(layout)) or "no build, there is none yet", name[:80]),
+    )
+    return None
+
+
+def newest_build(commits: Iterable[tuple[bool, datetime, str]]) -> str | None:
+    """Of commits, each told by whether it ends a chain, when it was made, and its build: the build of the newest that
+    ends one, else of the newest; None without any."""
+    *_, build = max(commits, default=(None,))
+    return build

@@ -10,6 +10,7 @@ from tasks.foundation.store.commits import Commit, builds, commits_of
 from tasks.foundation.store.durable import remove_file
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
+from tasks.foundation.store.runs import remember
 from tasks.foundation.store.views import rebuild_views
 
 
@@ -31,6 +32,7 @@ def drop_member(layout: Layout, build: str, member: str, stages: Sequence[str]) 
         for commit in chosen:
             held.enter_context(lock(layout.lock(build, commit.run), f"stage {commit.run} of build {build}", 0))
         for commit in chosen:
+            remember(layout, build, commit.row("dropped"))
             remove_file(layout.commit(build, commit.run))
         rebuild_views(layout)
     return chosen

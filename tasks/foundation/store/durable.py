@@ -6,11 +6,11 @@ import contextlib
 import errno
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tasks.foundation.errors import StoreError
+from tasks.foundation.store.scratch import scratch_file
 
 
 def replace_file(path: Path, scratch: Path, write: Callable[[Path], None]) -> None:
@@ -22,7 +22,7 @@ def replace_file(path: Path, scratch: Path, write: Callable[[Path], None]) -> No
 @contextlib.contextmanager
 def replacing(path: Path, scratch: Path) -> Iterator[Path]:
     """A temporary path in `scratch` to write to; it becomes `path` at the end, and is gone after an error."""
-    temporary = scratch / f"{path.name}.{uuid.uuid4().hex}.tmp"
+    temporary = scratch_file(scratch, path.name)
     try:
         with told_of(path):
             scratch.mkdir(parents=True, exist_ok=True)

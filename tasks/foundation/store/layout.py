@@ -12,18 +12,23 @@ from urllib.parse import quote
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ConfigError
 
-_BUILD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+BUILD = "[a-z0-9][a-z0-9._-]{0,63}"
+"""The shape of a build's name."""
 
 
 def build_name(given: str, today: date) -> str:
     """The checked name of a build; `{date}` becomes `today` (for schedules). ConfigError if malformed."""
     name = given.replace("{date}", today.isoformat())
-    if not _BUILD.fullmatch(name):
+    if not is_build_name(name):
         raise ConfigError(
             f"build name {given!r}: expected 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit "
             "(it becomes a folder name), for example 2026-12 or nightly-{date}"
         )
     return name
+
+
+def is_build_name(name: str) -> bool:
+    return re.fullmatch(BUILD, name) is not None
 
 
 def run_name(stage: str, member: str | None) -> str:
@@ -82,6 +87,10 @@ class Layout:
 
     def plan(self, build: str, run: str, fingerprint: str, revision: int) -> Path:
         return self.builds / build / ".plans" / f"{run}-{fingerprint}-r{revision}.json"
+
+    def past_runs(self, build: str, run: str) -> Path:
+        """Holds the last runs of a stage that failed, or whose commit was replaced (see runs)."""
+        return self.builds / build / ".runs" / f"{run}.json"
 
     def begun(self, build: str) -> Path:
         """Holds what a build was begun with, for as long as it has no commit that says so."""

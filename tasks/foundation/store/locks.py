@@ -7,20 +7,22 @@ who holds it, for the message to the one who waits.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation.errors import BuildBusy
 from tasks.foundation.store.durable import told_of
+from tasks.foundation.store.scratch import lives
 
 _POLL_SECONDS = 0.5
 
@@ -35,6 +37,23 @@ def signing(signature: str) -> Iterator[None]:
         yield
     finally:
         _SIGNATURE.reset(before)
+
+
+class Owner(BaseModel):
+    """What a lock's file says of the process that holds it."""
+
+    model_config = ConfigDict(strict=True)
+
+    pid: int = Field(gt=0)
+    host: str
+    command: str
+    since: str
+    called: str = ""
+    """By what name, and where, its work can be seen; empty where it is not said (see `signing`)."""
+
+    def __str__(self) -> str:
+        name = f", as {self.called}" if self.called else ""
+        return f"process {self.pid} on {self.host} (`{self.command}`, since {self.since}){name}"
 
 
 @contextmanager
@@ -71,14 +90,10 @@ def _acquire(file: IO[str], what: str, wait_seconds: float) -> None:
 
 def _sign(file: IO[str]) -> None:
     file.truncate(0)
-    owner = {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "command": " ".join(sys.argv),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "as": _SIGNATURE.get(),
-    }
-    file.write(json.dumps(owner))
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    command = " ".join(sys.argv)
+    owner = Owner(pid=os.getpid(), host=socket.gethostname(), command=command, since=since, called=_SIGNATURE.get())
+    file.write(owner.model_dump_json())
     file.flush()
 
 
@@ -86,32 +101,15 @@ def at_work(path: Path) -> str | None:
     """The process of this machine that holds the lock of `path`, for people to read; None when none does. Only looks:
     nobody who wants the lock is kept from it."""
     try:
-        owner = json.loads(path.read_text(encoding="utf-8"))
+        owner = Owner.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
-    if owner["host"] != socket.gethostname() or not _lives(owner["pid"]):
-        return None
-    return _told(owner)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return str(owner) if owner.host == socket.gethostname() and lives(owner.pid) else None
 
 
 def _owner(file: IO[str]) -> str:
     file.seek(0)
     try:
-        return _told(json.loads(file.read()))
+        return str(Owner.model_validate_json(file.read()))
     except ValueError:
         return "another process"
-
-
-def _told(owner: Mapping[str, Any]) -> str:
-    name = f", as {owner['as']}" if owner.get("as") else ""
-    return "process {pid} on {host} (`{command}`, since {since}){name}".format(**owner, name=name)

@@ -31,6 +31,8 @@ from tasks.foundation.tables import Table
 
 _MODULUS = 2**256
 _MAGIC = b"PAR1"
+_TAIL = 4 + len(_MAGIC)
+"""Bytes at the end of a Parquet file: the length of its footer, and the magic again."""
 _BATCH = 4096
 """Rows of a part held at once where it is read or written in batches; a row group has about as many."""
 
@@ -167,13 +169,16 @@ def part_facts(path: Path) -> dict[str, str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a part is there and ends as a Parquet file does; its content is not looked at."""
+    """Whether a part is there and as long as a Parquet file says it is; its content is not looked at."""
     try:
         with path.open("rb") as file:
-            file.seek(-len(_MAGIC), os.SEEK_END)
-            return file.read() == _MAGIC
+            begins = file.read(len(_MAGIC))
+            file.seek(-_TAIL, os.SEEK_END)
+            size, tail = file.tell() + _TAIL, file.read()
     except OSError:
         return False
+    footer = int.from_bytes(tail[:4], "little")
+    return begins == tail[4:] == _MAGIC and footer + _TAIL + len(_MAGIC) <= size
 
 
 def rows_in(path: Path) -> int | None:
@@ -258,9 +263,8 @@ def read_portion(
     empty = _framed(table.schema.empty_table())
     if not paths:
         return empty.select(chosen)
-    rows = pl.scan_parquet(
-        [layout.root / path for path in paths], schema=empty.schema, hive_partitioning=False, low_memory=True
-    )
+    files = [layout.root / path for path in paths]
+    rows = pl.scan_parquet(files, schema=empty.schema, glob=False, hive_partitioning=False, low_memory=True)
     try:
         found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
     except (pl.exceptions.PolarsError, OSError) as error:

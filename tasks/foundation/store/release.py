@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,10 @@ from tasks.foundation.fingerprints import LENGTH
 from tasks.foundation.ids import digest
 from tasks.foundation.store.commits import Commit, builds, commits_of, read_commit, write_commit
 from tasks.foundation.store.durable import replace_file, write_text
-from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.layout import Layout, build_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import content_hash, describe_part, part_batches, read_part, write_part
+from tasks.foundation.store.records import Manifest, read_record
 from tasks.foundation.store.release_card import card
 from tasks.foundation.store.release_sources import sources_of
 from tasks.foundation.store.views import rebuild_views
@@ -71,8 +72,9 @@ def import_release(layout: Layout, folder: Path, build: str) -> Commit:
     """Make the release in `folder` the first commit of `build`; does nothing when it is that already.
 
     Raises SourceError for a folder that is no release or has been changed, StoreError for a build that was made
-    otherwise.
+    otherwise, ConfigError for a name that no build can have.
     """
+    build = build_name(build, date.today())
     manifest = read_manifest(folder)
     fingerprint = digest("release", manifest["tables"])[:LENGTH]
     with lock(layout.lock(build, STAGE), f"the import into build {build}", 0):
@@ -81,23 +83,33 @@ def import_release(layout: Layout, folder: Path, build: str) -> Commit:
             return found
         if commits_of(layout, build):
             raise StoreError(f"build {build!r} holds other rows already; choose another name with --build")
-        commit = _imported(layout, folder, build, fingerprint, manifest)
+        commit = _imported(layout, _read_tables(folder, manifest), build, fingerprint, manifest)
         write_commit(layout, commit)
         rebuild_views(layout)
         return commit
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a release; SourceError when the folder has none that can be read."""
+    """The manifest of a release, checked; SourceError when the folder has none, or one that says what none does."""
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        known = manifest["format"] == FORMAT and set(manifest["tables"]) <= set(FROZEN)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        manifest, plain = read_record(_own(folder, MANIFEST), Manifest)
+    except (OSError, ValueError) as error:
         raise SourceError(f"{folder} is no released benchmark: {path} cannot be read ({error})") from None
-    if not known:
-        raise SourceError(f"{path}: expected format {FORMAT} with tables {', '.join(FROZEN)}, found {manifest}")
-    return manifest
+    if manifest.format != FORMAT or not set(manifest.tables) <= set(FROZEN):
+        raise SourceError(
+            f"{path}: expected format {FORMAT} with tables {', '.join(FROZEN)}, found format {manifest.format} with "
+            f"{', '.join(manifest.tables)}"
+        )
+    return plain
+
+
+def _own(folder: Path, name: str) -> Path:
+    """A file of a release. SourceError for one that is elsewhere: what is released stands alone."""
+    path = folder / name
+    if path.resolve().parent != folder.resolve():
+        raise SourceError(f"{path} leads out of the release, to {path.resolve()}: expected a file of its own")
+    return path
 
 
 def _rows_of(layout: Layout, commits: Mapping[str, Commit], table: str, ids: pa.Array | None = None) -> pa.Table:
@@ -129,19 +141,28 @@ def _manifest(
     }
 
 
-def _imported(layout: Layout, folder: Path, build: str, fingerprint: str, manifest: Mapping[str, Any]) -> Commit:
+def _read_tables(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """The rows of every table. SourceError unless they are what the manifest says."""
+    tables = {}
+    for name, said in manifest["tables"].items():
+        file = _own(folder, f"{name}.parquet")
+        tables[name] = read_part(file, TABLES[name])
+        found = {"rows": tables[name].num_rows, "hash": content_hash(tables[name])}
+        if found != said:
+            raise SourceError(f"{file} is not what the manifest says: expected {said}, found {found}")
+    return tables
+
+
+def _imported(
+    layout: Layout, tables: Mapping[str, pa.Table], build: str, fingerprint: str, manifest: Mapping[str, Any]
+) -> Commit:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     parts = {}
-    for name, said in manifest["tables"].items():
-        table = TABLES[name]
-        rows = read_part(folder / f"{name}.parquet", table)
-        found = {"rows": rows.num_rows, "hash": content_hash(rows)}
-        if found != said:
-            raise SourceError(f"{folder / name}.parquet is not what the manifest says: expected {said}, found {found}")
+    for name, rows in tables.items():
         path = layout.part(name, build, fingerprint, "import", 0)
-        write_part(layout, path, table, rows, {})
-        parts[name] = (describe_part(layout, path, table, "import"),)
-    total = sum(table["rows"] for table in manifest["tables"].values())
+        write_part(layout, path, TABLES[name], rows, {})
+        parts[name] = (describe_part(layout, path, TABLES[name], "import"),)
+    total = sum(rows.num_rows for rows in tables.values())
     return Commit(
         build=build,
         stage=STAGE,
@@ -159,4 +180,5 @@ def _imported(layout: Layout, folder: Path, build: str, fingerprint: str, manife
         ends_chain=False,
         usage={"calls": 0, "cost_usd": 0.0},
         record={"released": dict(manifest)},
+        columns={name: TABLES[name].shape for name in parts},
     )

@@ -1,79 +1,212 @@
-"""artifacts/colloquy.duckdb: views over committed files, and nothing else.
+"""artifacts/colloquy.duckdb: views over committed files, with what is known of the commits.
 
-Schema `main` shows one build, schema `history` all of them with a `build` column. The file is made anew
-beside its place and renamed over it, so a reader sees one commit or the next; it is never opened for
-writing in place and may be deleted at any time.
+Schema `main` shows one build, schema `history` all of them with a `build` column. The file is made beside its place
+and renamed over it, so a reader sees one commit or the next; it is never opened for writing in place and may be deleted
+at any time. What it knows is in catalogue, the text of the views in view_sql.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import duckdb
-import pyarrow as pa
 
-from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
-from tasks.foundation.store.commits import Commit, builds, commits_of, shown_build
-from tasks.foundation.store.durable import replace_file, told_of
+from tasks.foundation.store.catalogue import Catalogue, Listed, known_commits, stamps
+from tasks.foundation.store.commits import Commit, builds, newest_build, pinned_build
+from tasks.foundation.store.durable import replace_file, told_of, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.store.view_sql import ALL, SHOWN, literal, place_macros, rows_macro, statements
+from tasks.foundation.tables import TABLES
 
-SQL = ROOT / "sql"
 STORAGE_VERSION = "v1.0.0"
 """Written in an old format, so that any DuckDB client of the last years opens it."""
 
 VIEWS_WAIT_SECONDS = 120.0
-"""For another process that writes the views; it takes seconds."""
-
-_STAGE_RUN_COLUMNS = (
-    ("build", "varchar"),
-    ("stage", "varchar"),
-    ("member", "varchar"),
-    ("fingerprint", "varchar"),
-    ("revision", "integer"),
-    ("partial", "boolean"),
-    ("n_in", "bigint"),
-    ("n_produced", "bigint"),
-    ("n_filtered", "bigint"),
-    ("n_failed", "bigint"),
-    ("filtered_by", "varchar"),
-    ("failed_by", "varchar"),
-    ("calls", "bigint"),
-    ("cost_usd", "double"),
-    ("started_at", "timestamptz"),
-    ("ended_at", "timestamptz"),
-)
+"""For another process that writes the views; it takes a second."""
 
 
 def rebuild_views(layout: Layout) -> None:
-    """Write the database file anew from all commits. StoreError when it cannot be written.
+    """Bring the database file up to date with all commits. StoreError when it cannot be written.
 
     One process at a time, from reading the commits to the rename: else a slower one would take away what a
     quicker one has shown.
     """
-
-    def write(path: Path) -> None:
-        _write_views(path, layout, shown_build(layout))
-
     with told_of(layout.database), lock(layout.views_lock, "the writing of the views", VIEWS_WAIT_SECONDS):
-        replace_file(layout.database, layout.scratch, write)
+        there = _written(layout)
+        if there != "current":
+            with _draft() as draft:
+                _write(draft, layout, layout.database, further=there == "behind")
+                replace_file(layout.database, layout.scratch, partial(_copy, draft))
 
 
-def _write_views(path: Path, layout: Layout, shown: str | None) -> None:
-    with told_of_reading(), duckdb.connect() as connection:
-        connection.execute(f"attach '{_quoted(str(path))}' as colloquy (storage_version '{STORAGE_VERSION}')")
+def _written(layout: Layout) -> Literal["not", "behind", "current"]:
+    """Whether there is a database file that this code has written, and shows the commits that are there now as it would
+    in this folder."""
+    found = _open(layout)
+    if found is None:
+        return "not"
+    with found:
+        return "current" if _shows(layout, Catalogue(found)) else "behind"
+
+
+def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to the views, brought up to date first when they do not show the commits that are there:
+    when the file is missing, the folder has moved, tables have changed, or a run was killed before it came to them.
+
+    With a build, schema `main` shows that one; StoreError when it does not exist.
+    """
+    if build is not None:
+        return _open_views_of(layout, build)
+    if _written(layout) != "current":
+        rebuild_views(layout)
+    return duckdb.connect(str(layout.database), read_only=True)
+
+
+def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
+    """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
+    _known(layout, build)
+    with _draft() as file:
+        _write(file, layout, file, build, further=_written(layout) != "not")
+        spill = f"{layout.database}.tmp"
+        return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
+
+
+def shown_build(layout: Layout) -> str | None:
+    """The build that schema `main` shows: the pinned one, else the newest whose chain is complete, else the
+    newest; None when there is none."""
+    commits = ((one.ends_chain, datetime.fromisoformat(one.ended_at), one.build) for one in all_commits(layout))
+    return pinned_build(layout) or newest_build(commits)
+
+
+def all_commits(layout: Layout) -> list[Commit]:
+    """The commits of all builds without their files (see `Commit.summary`), also where the database file is not up to
+    date. A record that cannot be read is named in the log and left out."""
+    found = _open(layout)
+    if found is None:
+        return known_commits(layout, None)
+    with found:
+        return known_commits(layout, Catalogue(found))
+
+
+def use_build(layout: Layout, build: str) -> None:
+    """Pin the build that schema `main` shows; StoreError when it does not exist."""
+    _known(layout, build)
+    write_text(layout.pin, layout.scratch, build)
+    rebuild_views(layout)
+
+
+def _known(layout: Layout, build: str) -> None:
+    known = builds(layout)
+    if build not in known:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
+
+
+def _open(layout: Layout) -> duckdb.DuckDBPyConnection | None:
+    """The database file, if there is one that this code has written."""
+    if not layout.database.exists():
+        return None
+    try:
+        connection = duckdb.connect(str(layout.database), read_only=True)
+    except duckdb.Error:
+        return None
+    if Catalogue(connection).shape == _shape():
+        return connection
+    connection.close()
+    return None
+
+
+def _shows(layout: Layout, catalogue: Catalogue) -> bool:
+    facts = catalogue.facts
+    made_for = (facts["root"], facts["places"], facts["pinned"])
+    return made_for == _made_for(layout, layout.database) and catalogue.stamps == stamps(layout)
+
+
+def _made_for(layout: Layout, path: Path) -> tuple[str, str, str | None]:
+    """What a file of views depends on beside the code and the commits: the folder, where it lies itself, what is
+    pinned."""
+    places = sorted({str(path), str(path.resolve())})
+    return str(layout.root), json.dumps(places), pinned_build(layout)
+
+
+def _write(draft: Path, layout: Layout, place: Path, build: str | None = None, *, further: bool) -> None:
+    """Fill `draft` with the views: those that are there, taken `further`, or all anew. `place` is where it will lie,
+    `build` the one to show, if it is not the layout's."""
+    if further:
+        _copy(layout.database, draft)
+    else:
+        draft.write_bytes(_empty_file())
+    with told_of_reading(), _attached(draft) as connection:
+        _bring_up_to_date(connection, layout, place, build)
+
+
+def _copy(source: Path, path: Path) -> None:
+    copyfile(source, path)
+
+
+@contextmanager
+def _draft() -> Iterator[Path]:
+    """A place to write a database in: not the artifacts folder, since DuckDB cannot write where a path has a `?`."""
+    with TemporaryDirectory(prefix="colloquy-views-") as folder:
+        yield Path(folder) / "colloquy.duckdb"
+
+
+@contextmanager
+def _attached(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """One transaction in a database file, which is whole once the block has ended."""
+    with duckdb.connect() as connection:
+        connection.execute(f"attach {literal(str(file))} as colloquy (storage_version '{STORAGE_VERSION}')")
         connection.execute("use colloquy")
-        _create_views(connection, layout, shown)
+        connection.execute("begin")
+        yield connection
+        connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach colloquy")
+
+
+def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, place: Path, build: str | None) -> None:
+    catalogue = Catalogue(connection)
+    there, written, shown_before = stamps(layout), catalogue.stamps, catalogue.facts["shown"]
+    changed = {key: there.get(key) for key in {*there, *written} if there.get(key) != written.get(key)}
+    touched = catalogue.take(layout, changed)
+    root, places, pinned = _made_for(layout, place)
+    if (root, places) != (catalogue.facts["root"], catalogue.facts["places"]):
+        for statement in place_macros(root, json.loads(places)):
+            connection.execute(statement)
+        touched = set(TABLES)
+    shown = build or pinned or catalogue.newest()
+    catalogue.note(shape=_shape(), root=root, places=places, pinned=pinned, shown=shown)
+    for table, listed in catalogue.listed(touched).items():
+        connection.execute(rows_macro(ALL, TABLES[table], listed, root))
+    for table, listed in catalogue.listed(touched if shown == shown_before else TABLES, shown or "").items():
+        connection.execute(rows_macro(SHOWN, TABLES[table], listed, root))
+
+
+@cache
+def _shape() -> str:
+    """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
+    return digest(list(statements()), rows_macro(ALL, TABLES["scenes"], [Listed("b", "scenes", "{}", "f")], ""))
+
+
+@cache
+def _empty_file() -> bytes:
+    """A file with all views, none of which has rows."""
+    with _draft() as file:
+        with _attached(file) as connection:
+            for statement in statements():
+                connection.execute(statement)
+            Catalogue(connection).note(shape=_shape(), root="", places="[]", pinned=None, shown=None)
+        return file.read_bytes()
 
 
 @contextmanager
@@ -92,178 +225,3 @@ def told_of_reading() -> Iterator[None]:
             f"a file of a build cannot be read: {first}. `colloquy status` names the stages whose files are missing, "
             "and `colloquy run` makes them again (replies come from the cache)."
         ) from None
-
-
-def open_views(layout: Layout, build: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the views, made anew first when they are missing, when the folder has moved, or when
-    tables have changed since.
-
-    With a build, schema `main` shows that one; StoreError when it does not exist.
-    """
-    if build is not None:
-        return _open_views_of(layout, build)
-    if not _fits(layout):
-        rebuild_views(layout)
-    return duckdb.connect(str(layout.database), read_only=True)
-
-
-def _open_views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
-    """Views in a file of their own: DuckDB keeps only to files what is read-only, and then all it attaches."""
-    _known(layout, build)
-    with TemporaryDirectory(prefix="colloquy-views-") as folder:
-        file = Path(folder) / layout.database.name
-        _write_views(file, layout, build)
-        spill = f"{layout.database}.tmp"
-        return duckdb.connect(str(file), read_only=True, config={"temp_directory": spill})
-
-
-def views_of(layout: Layout, build: str) -> duckdb.DuckDBPyConnection:
-    """The same views in memory, with schema `main` showing this build; StoreError when it does not exist."""
-    _known(layout, build)
-    connection = duckdb.connect()
-    with told_of_reading():
-        _create_views(connection, layout, build)
-    return connection
-
-
-def use_build(layout: Layout, build: str) -> None:
-    """Pin the build that schema `main` shows; StoreError when it does not exist."""
-    _known(layout, build)
-    from tasks.foundation.store.durable import write_text
-
-    write_text(layout.pin, layout.scratch, build)
-    rebuild_views(layout)
-
-
-def _known(layout: Layout, build: str) -> None:
-    known = builds(layout)
-    if build not in known:
-        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
-
-
-def view_sql(table: Table, parts: str, schema: str = "main") -> str:
-    """What creates the view of a table over the rows that the query `parts` gives: the text of sql/tables, which is a
-    select over rows named `parts`, and over the table beside it."""
-    named = {"parts": parts}
-    if table.beside:
-        named[table.beside] = f"select * from {schema}.{table.beside}"
-    given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
-    text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
-    return f"create view {schema}.{table.name} as with {given}\n{text}"
-
-
-def _fits(layout: Layout) -> bool:
-    if not layout.database.exists():
-        return False
-    try:
-        with duckdb.connect(str(layout.database), read_only=True) as connection:
-            found = connection.execute("select main.store_root(), main.shape_of_views()").fetchone()
-    except duckdb.Error:
-        return False
-    return found == (str(layout.root), _shape())
-
-
-@cache
-def _shape() -> str:
-    """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
-    tables = [f"{_empty(table)}\n{view_sql(table, 'parts')}" for table in TABLES.values()]
-    return digest(tables, _stage_runs({}))
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection, layout: Layout, shown: str | None) -> None:
-    every = {build: commits_of(layout, build) for build in builds(layout)}
-    current = {shown: every[shown]} if shown in every else {}
-    connection.execute("create schema history")
-    for table in sorted(TABLES.values(), key=lambda table: table.beside is not None):
-        _create_view(connection, layout, "main", table, current)
-        _create_view(connection, layout, "history", table, every)
-    for schema, commits in (("main", current), ("history", every)):
-        connection.execute(f"create view {schema}.stage_runs as {_stage_runs(commits)}")
-    connection.execute(f"create macro main.shape_of_views() as '{_shape()}'")
-    connection.execute(f"create macro main.store_root() as '{_quoted(str(layout.root))}'")
-
-
-def _create_view(
-    connection: duckdb.DuckDBPyConnection,
-    layout: Layout,
-    schema: str,
-    table: Table,
-    commits: Mapping[str, Mapping[str, Commit]],
-) -> None:
-    sources = [_empty(table)]
-    for build, by_stage in commits.items():
-        files = [part.path for commit in by_stage.values() for part in commit.tables.get(table.name, ())]
-        if files:
-            sources.append(f"select '{build}' as build, * from {_read_parquet(layout, files)}")
-    connection.execute(view_sql(table, " union all by name ".join(sources), schema))
-
-
-def _read_parquet(layout: Layout, files: Sequence[str]) -> str:
-    listed = ", ".join(f"'{_quoted(str(layout.root / file))}'" for file in files)
-    return f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
-
-
-def _empty(table: Table) -> str:
-    """No rows with every column typed: what a table shows before it has rows, and what an old build lacks."""
-    columns = [f"cast(null as {duckdb_type(field.type)}) as {field.name}" for field in table.schema]
-    return f"select {', '.join(['cast(null as varchar) as build', *columns])} where false"
-
-
-def duckdb_type(type_: pa.DataType) -> str:
-    """The DuckDB type that an Arrow type reads as."""
-    if pa.types.is_list(type_):
-        return f"{duckdb_type(type_.value_type)}[]"
-    if pa.types.is_struct(type_):
-        return f"struct({', '.join(f'{field.name} {duckdb_type(field.type)}' for field in type_)})"
-    names = {
-        pa.utf8(): "varchar",
-        pa.bool_(): "boolean",
-        pa.int32(): "integer",
-        pa.int64(): "bigint",
-        pa.float32(): "float",
-        pa.float64(): "double",
-        pa.timestamp("us", tz="UTC"): "timestamptz",
-    }
-    return names[type_]
-
-
-def _stage_runs(commits: Mapping[str, Mapping[str, Commit]]) -> str:
-    columns = ", ".join(f"cast({name} as {type_}) as {name}" for name, type_ in _STAGE_RUN_COLUMNS)
-    names = ", ".join(name for name, _ in _STAGE_RUN_COLUMNS)
-    rows = [_stage_run(commit) for by_stage in commits.values() for commit in by_stage.values()]
-    nothing = f"({', '.join('null' for _ in _STAGE_RUN_COLUMNS)})"
-    where = "" if rows else " where false"
-    return f"select {columns} from (values {', '.join(rows or [nothing])}) as runs({names}){where}"
-
-
-def _stage_run(commit: Commit) -> str:
-    accounting = commit.accounting
-    values = (
-        commit.build,
-        commit.stage,
-        commit.member,
-        commit.fingerprint,
-        commit.revision,
-        commit.partial,
-        accounting.n_in,
-        accounting.n_produced,
-        accounting.n_filtered,
-        accounting.n_failed,
-        json.dumps(dict(accounting.filtered), ensure_ascii=False),
-        json.dumps(dict(accounting.failed), ensure_ascii=False),
-        commit.usage.get("calls"),
-        commit.usage.get("cost_usd"),
-        commit.started_at,
-        commit.ended_at,
-    )
-    return f"({', '.join(_literal(value) for value in values)})"
-
-
-def _literal(value: str | int | float | bool | None) -> str:
-    if value is None:
-        return "null"
-    return f"'{_quoted(value)}'" if isinstance(value, str) else str(value).lower()
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables.overview import OVERVIEW
 
 DICTIONARY = Path(__file__).resolve().parents[3] / "docs" / "tables.md"
 
@@ -13,13 +14,14 @@ _HEAD = """# The tables
 Every table of a build, as declared in tasks/foundation/tables. Each is a view in artifacts/colloquy.duckdb:
 `main.<table>` for the shown build, `history.<table>` for all of them; both also have a `build` column. Ids are
 a prefix and 16 hex digits of a hash over what identifies the row. `json` columns hold canonical JSON. NaN is
-never stored; what null means is said per column. Beside these, `stage_runs` has one row per committed stage.
+never stored; what null means is said per column. The last two, `stage_runs` and `builds`, are views over the commits.
+The same words stand as comments on the views and their columns (`duckdb_views()`, `duckdb_columns()`).
 """
 
 
 def dictionary() -> str:
     """The whole text of the data dictionary."""
-    return "\n".join([_HEAD, *(_section(table) for table in TABLES.values())])
+    return "\n".join([_HEAD, *(_section(table) for table in (TABLES | OVERVIEW).values())])
 
 
 def _section(table: Table) -> str:

@@ -35,6 +35,11 @@ class Table:
         return pa.schema(arrow_fields(self.row))
 
     @property
+    def shape(self) -> dict[str, str]:
+        """Its columns, each with the name of its Arrow type."""
+        return {field.name: str(field.type) for field in self.schema}
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.row.model_fields)
 
