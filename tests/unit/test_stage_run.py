@@ -259,8 +259,13 @@ async def test_a_failed_run_is_among_the_past_ones(model: Model, workspace_of: A
     assert failed[:3] == ("failed", 10, 10) and "10 of 10 rows failed" in failed[3]
 
 
-async def test_a_fault_of_the_program_is_among_the_past_runs_by_its_kind(model: Model, workspace_of: Any) -> None:
-    model.failing = {"row00": ZeroDivisionError("sk-secret")}
+async def test_a_fault_of_the_program_is_among_the_past_runs_by_its_kind(
+    model: Model, workspace_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(*_: Any) -> str:
+        raise ZeroDivisionError("sk-secret")
+
+    monkeypatch.setattr("tests.unit.echo_stage.content_id", fault)
     with pytest.raises(ZeroDivisionError):
         await run(workspace := workspace_of())
     (past,) = past_runs(workspace.layout, "b1", "curation")
