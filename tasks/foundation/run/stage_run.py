@@ -124,17 +124,17 @@ class StageRun:
 
     def _remember_failed(self, error: BaseException) -> None:
         """Puts the run among the past ones of its stage. What goes wrong in that must not hide why the run failed."""
-        progress = self.progress
+        progress, prepared = self.progress, self._plan.prepared if self._plan else None
         row = StageRunRow(
             stage=self.stage.name,
             member=self.member,
             fingerprint=self.inputs.fingerprint,
             revision=self.revision,
             partial=False,
-            n_in=progress.rows_total if self._plan else None,
-            n_produced=progress.rows_done - progress.rows_failed if self._plan else None,
-            n_filtered=None,
-            n_failed=progress.rows_failed if self._plan else None,
+            n_in=prepared and prepared.n_in + progress.rows_total,
+            n_produced=prepared and prepared.n_produced + progress.rows_done - progress.rows_failed,
+            n_filtered=prepared and prepared.n_filtered,
+            n_failed=prepared and prepared.n_failed + progress.rows_failed,
             filtered_by=None,
             failed_by=None,
             calls=progress.calls,
