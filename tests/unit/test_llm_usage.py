@@ -61,6 +61,12 @@ CASES: list[tuple[str, Any, Usage, float | None]] = [
         Usage(1000, None, 100, 60),
         0.02,
     ),
+    (
+        "a sum beyond what JSON counts",
+        {"prompt_tokens": 1000, "completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": MOST_TOKENS}},
+        Usage(1000, None, None, MOST_TOKENS),
+        None,
+    ),
     ("a total that is too small", {**WHOLE, "total_tokens": 7}, Usage(1000, None, 100), 0.02),
     ("the prompt and the total", {"prompt_tokens": 1000, "total_tokens": 1100}, Usage(1000, None, 100), 0.02),
     ("all zero", dict.fromkeys(WHOLE, 0) | {"prompt_tokens_details": {"cached_tokens": 0}}, Usage(), None),
