@@ -2,8 +2,7 @@
 
 One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
 for who bought another. Replies are written in batches by one thread; `put` returns when the batch is on disk. Errors
-are never stored; replies that
-turned out unreadable are, for they were paid for and a replay must walk the same path.
+are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same path.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ class ReplyCache:
         self._read_lock = threading.Lock()
         self._start_lock = threading.Lock()
         self._reader = self._connect()
-        self._claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
+        self.claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._closed = False
@@ -174,16 +173,6 @@ class ReplyCache:
                 self._writer.start()
             self._queue.put(_Waiting(entry, loop, written))
         return await written
-
-    def claim(self, key: str) -> bool:
-        """Whether the call with this key may be sent from here; False: another engine is sending it. A claim that was
-        given is to be given back by `unclaim`, and ends with its process."""
-        return self._claims.take(key)
-
-    def unclaim(self, key: str) -> None:
-        """Gives a claim back."""
-        if not self._closed:
-            self._claims.release(key)
 
     def stats(self) -> list[CacheStats]:
         """Replies and tokens by stage and alias, in that order."""
@@ -276,7 +265,7 @@ class ReplyCache:
         if writer is not None:
             self._queue.put(None)
             writer.join()
-        self._claims.close()
+        self.claims.close()
         with self._read_lock:
             self._reader.close()
 
