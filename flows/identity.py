@@ -70,8 +70,8 @@ async def settled_run(options: Running, what: str) -> Running:
     return settled
 
 
-async def told_run(options: Options, what: str) -> Options:
-    """The same for what needs no profile."""
+async def named_run(options: Options, what: str) -> Options:
+    """As `settled_run`, for what needs no profile: the options with the build of the run's day."""
     dated = await dated_run(options)
     await _identify(options, dated, what)
     return dated
