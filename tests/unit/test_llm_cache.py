@@ -17,8 +17,9 @@ import pytest
 
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
-from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
+from tasks.foundation.llm.cache_rows import Entry
 from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage, key_of
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.llm.cache import usage_in
+from tasks.foundation.llm.cache_rows import usage_in
 from tasks.foundation.llm.models import parse_models
 from tasks.foundation.llm.pricing import pricing_of
 from tasks.foundation.llm.providers import google_genai, openai_compatible

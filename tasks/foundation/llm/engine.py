@@ -19,7 +19,8 @@ from typing import Any
 from tasks.foundation.errors import ConfigError, FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.ids import content_id
 from tasks.foundation.llm.budget import Budget
-from tasks.foundation.llm.cache import CachedReply, Entry, ReplyCache
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache_rows import CachedReply, Entry
 from tasks.foundation.llm.calls import first_call, next_call
 from tasks.foundation.llm.failures import brief, redact
 from tasks.foundation.llm.limits import Gates, gates_of_process
