@@ -13,7 +13,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from flows import chain, furnishing
+from flows import chain, environment, furnishing
 from flows.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.store.layout import Layout
@@ -123,7 +123,10 @@ def test_every_flow_is_deployed_under_a_name_of_its_own_with_heartbeats_and_a_fo
         == {*chain.names(), "rebuild", "evaluate", "report", "check", "release"}
     )
     for entry in yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]:
-        assert entry["work_pool"]["job_variables"]["env"][furnishing.HEARTBEAT] == "30"
+        env = entry["work_pool"]["job_variables"]["env"]
+        assert furnishing.HEARTBEAT in env
+        ours = {name: value for name, value in env.items() if name != "PYTHONPATH"}
+        assert ours.items() <= environment.DEFAULTS.items(), "a worker started by hand runs them as ours does"
         assert "schedules" not in entry, "it would wipe those of the UI"
 
 
