@@ -139,6 +139,18 @@ def test_a_lock_says_as_which_flow_run_it_is_held(tmp_path: Path) -> None:
         assert " as " not in (at_work(tmp_path / "b") or "")
 
 
+def test_who_finds_a_stage_taken_sees_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from flows import identity
+
+    run = FlowRun(id=UUID(int=1), flow_id=UUID(int=2), name="first voting (demo)")
+    monkeypatch.setattr(identity, "_run", lambda: run)
+    with temporary_settings({PREFECT_API_URL: "http://me:secret@host:4200/api"}):
+        assert identity.signature() == f"flow run first voting (demo), http://host:4200/runs/flow-run/{run.id}"
+
+
 def test_a_report_has_an_address_that_a_browser_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from flows.posting import report_url
 
