@@ -9,7 +9,7 @@ from pathlib import Path
 from prefect import flow
 
 from flows.checks import ChecksFoundRows, check_build
-from flows.identity import told_run
+from flows.identity import named_run
 from flows.options import BuildOptions, ReleaseOptions, ReportOptions
 from flows.posting import post_checks, post_report
 from tasks.foundation.store.layout import Layout
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 @flow(flow_run_name="{options.build} report", persist_result=False, log_prints=False)
 async def report(options: ReportOptions = REPORT) -> str:
     """A build → one page about it: funnel, pools, votes, leaderboards, faults, transcripts."""
-    options = await told_run(options, "report")
+    options = await named_run(options, "report")
     path = await asyncio.to_thread(write_report, Layout.default(), options.build, options.transcripts)
     await post_report(options.build, path)
     return str(path)
@@ -32,7 +32,7 @@ async def report(options: ReportOptions = REPORT) -> str:
 @flow(flow_run_name="{options.build} check", persist_result=False, log_prints=False)
 async def check(options: BuildOptions = CHECK) -> int:
     """A build → whether what must be true of its rows is; returns the number of checks that found nothing."""
-    options = await told_run(options, "check")
+    options = await named_run(options, "check")
     outcomes = await asyncio.to_thread(check_build, Layout.default(), options.build)
     await post_checks(options.build, outcomes)
     broken = [outcome for outcome in outcomes if outcome.rows]
@@ -45,7 +45,7 @@ async def check(options: BuildOptions = CHECK) -> int:
 @flow(flow_run_name="{options.build} release", persist_result=False, log_prints=False)
 async def release(options: ReleaseOptions = RELEASE) -> dict[str, int]:
     """A build → its frozen items and seeds as a folder that stands alone; returns the rows of each table."""
-    options = await told_run(options, "release")
+    options = await named_run(options, "release")
     return await asyncio.to_thread(_release, Layout.default(), options)
 
 

@@ -6,9 +6,7 @@ of it has changed; its version says which code that was. Schedules are never tou
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +20,7 @@ import yaml
 from flows import environment
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import StoreError
+from tasks.foundation.ids import digest
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
@@ -119,8 +118,7 @@ def _declared(entry: Mapping[str, Any]) -> Declared:
         "form": parameter_schema(flow).model_dump(mode="json"),
         "description": flow.description,
     }
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode("utf-8")).hexdigest()
-    return Declared(entry["name"], flow.name, f"colloquy-{digest[:12]}")
+    return Declared(entry["name"], flow.name, f"colloquy-{digest(told)[:12]}")
 
 
 async def deployments_of(client: PrefectClient, declared: Sequence[Declared]) -> dict[str, DeploymentResponse]:
@@ -241,4 +239,5 @@ def _deploy(api: str, wanted: Sequence[Declared]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise StoreError(f"the deployments of prefect.yaml could not be made:\n{done.stdout}{done.stderr}")
+        said = environment.without_login(done.stdout + done.stderr)
+        raise StoreError(f"the deployments of prefect.yaml could not be made:\n{said}")

@@ -25,6 +25,7 @@ from prefect.utilities.urls import url_for
 from pydantic import ValidationError
 
 from flows import chain
+from flows.environment import without_login
 from flows.furnishing import POOL
 from flows.options import (
     BuildOptions,
@@ -70,8 +71,8 @@ async def settled_run(options: Running, what: str) -> Running:
     return settled
 
 
-async def told_run(options: Options, what: str) -> Options:
-    """The same for what needs no profile."""
+async def named_run(options: Options, what: str) -> Options:
+    """As `settled_run`, for what needs no profile: the options with the build of the run's day."""
     dated = await dated_run(options)
     await _identify(options, dated, what)
     return dated
@@ -118,7 +119,7 @@ def signature() -> str:
     if run is None:
         return ""
     address = url_for(run) if get_current_settings().server.ui.enabled else None
-    return ", ".join(filter(None, (f"flow run {run.name}", address)))
+    return ", ".join(filter(None, (f"flow run {run.name}", address and without_login(address))))
 
 
 async def _zone_of(client: PrefectClient, run: FlowRun) -> str | None:

@@ -24,6 +24,7 @@ from flows import environment, local_server, report_pages
 from flows.furnishing import POOL, furnish
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
+from tasks.foundation.private import private_file
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
 
@@ -142,8 +143,9 @@ def _serve(places: Places, home: Path, say: Say, redeploy: bool) -> None:
 def _server(places: Places, home: Path, say: Say) -> tuple[_Child | None, str]:
     """A server of ours that is coming up, unless one answers that was configured or is at the port; and its API."""
     environment.check_configured()
-    api = os.environ.get(environment.API_URL) or places.api
-    if environment.answers(api):
+    configured = os.environ.get(environment.API_URL)
+    api = configured or places.api
+    if configured or environment.answers(api):
         say(f"server found at {environment.without_login(api)}")
         return None, api
     _refuse_taken(places.port)
@@ -232,8 +234,7 @@ def _noted(api: str, reports: str) -> Iterator[None]:
     note = environment.server_note()
     artifacts = str(Layout.default().root.absolute())
     told = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
-    note.touch(mode=0o600)  # a configured address may have a login in it
-    note.write_text(json.dumps(told), encoding="utf-8")
+    private_file(note).write_text(json.dumps(told), encoding="utf-8")  # a configured address may have a login in it
     try:
         yield
     finally:

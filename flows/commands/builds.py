@@ -53,9 +53,9 @@ def _show() -> None:
     with open_views(Layout.default()) as connection:
         rows = connection.execute(query).fetchall()
     for build, state, profile, shown, stages, calls, cost, last in rows:
-        money = "unknown" if cost is None else f"{cost:.4f}"
+        asked, money = ("unknown" if n is None else f"{n:{form}}" for n, form in ((calls, ","), (cost, ".4f")))
         age = "" if last is None else age_of(last.isoformat())
-        table.add_row("→" if shown else "", build, state, profile or "–", str(stages), f"{calls or 0:,}", money, age)
+        table.add_row("→" if shown else "", build, state, profile or "–", str(stages), asked, money, age)
     if rows:
         terminal().print(table)
     else:

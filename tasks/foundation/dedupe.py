@@ -10,6 +10,7 @@ stored vectors, which batches change by about 1e-6, and no text is encoded again
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ LENGTHS_READ = 1 << 14
 Method = Literal["exact", "embedding", "minhash"]
 ExactVector = Callable[[int], np.ndarray]
 """Position of a candidate → unit vector float64 of its text encoded alone."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +91,21 @@ _WHY: dict[Method, str] = {
 }
 
 
-def told_if_most(n: int, methods: Iterable[Method], kept: Iterable[str], setting: str) -> str | None:
-    """What to warn of where more than half of `n` texts were dropped: how, and because of whom; else None.
+def warn_if_most_dropped(what: str, n: int, methods: Iterable[Method], kept: Iterable[str], setting: str) -> None:
+    """Logs a warning where more than half of the `n` texts of `what` were dropped: how, and because of whom.
 
     `methods` and `kept` (whom it is like) have an entry for each dropped one; `setting` decided from what likeness.
     """
     by_method, by_kept = Counter(methods), Counter(kept)
     dropped = by_method.total()
     if 2 * dropped <= n:
-        return None
+        return
     why = ", ".join(f"{count:,} {_WHY[method]}" for method, count in by_method.most_common())
     ((most, times),) = by_kept.most_common(1)
-    return (
-        f"deduplication dropped {dropped:,} of {n:,}: {why}. {times:,} are like {most}. Look at them in the table "
-        f"`duplicates` before you go on: texts of one template, or {setting} too low?"
+    log.warning(
+        "%s: deduplication dropped %s of %s: %s. %s are like %s. Look at them in the table `duplicates` before you go "
+        "on: texts of one template, or %s too low?",
+        *(what, f"{dropped:,}", f"{n:,}", why, f"{times:,}", most, setting),
     )
 
 

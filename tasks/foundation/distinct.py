@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from tasks.foundation.dedupe import Dropped, deduplicate, told_if_most
+from tasks.foundation.dedupe import Dropped, deduplicate, warn_if_most_dropped
 from tasks.foundation.dedupe_texts import deduplicate_texts, levelled
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
@@ -36,11 +36,8 @@ def duplicates_among(
     not on their order.
     """
     found = _found(table, texts, language, similarity, near, seed)
-    told = told_if_most(
-        len(texts), (each.method for each in found), (each.duplicate_of for each in found), "the dedup threshold"
-    )
-    if told:
-        log.warning("%s, %s: %s", table, LANGUAGES[language], told)
+    methods, kept = (each.method for each in found), (each.duplicate_of for each in found)
+    warn_if_most_dropped(f"{table}, {LANGUAGES[language]}", len(texts), methods, kept, "the dedup threshold")
     return found
 
 

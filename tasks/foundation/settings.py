@@ -34,7 +34,6 @@ from tasks.foundation.sections import (
     EncoderSection,
     InteractionSection,
     JudgingSection,
-    Knob,
     LlmSection,
     MetricsSection,
     PersonasSection,
@@ -42,6 +41,7 @@ from tasks.foundation.sections import (
     ScenesSection,
     VotingSection,
 )
+from tasks.foundation.setting_types import Knob
 
 ENVIRONMENT_PREFIX = "COLLOQUY_"
 OTHER_ENVIRONMENT = (

@@ -39,8 +39,8 @@ def estimate(view: View) -> Estimate:
         interactions.append(Portion(talks, tuple(_interaction(kind.language, lengths) for kind in portion.kinds)))
         turns.append(Portion(talks, tuple(_utterance(kind.language) for kind in portion.kinds)))
     assumed = (
-        f"a talk has {fewest} to {section.max_turns} utterances of at most {UTTERANCE_CHARACTERS} characters, also "
-        "where a side answers in plain words instead of JSON"
+        f"a talk has {fewest} to {section.max_turns} utterances, taken to have at most {UTTERANCE_CHARACTERS} "
+        "characters, also where a side answers in plain words instead of JSON"
     )
     return Estimate(asks, {"interactions": interactions, "interaction_turns": turns}, [assumed] if asks else [])
 

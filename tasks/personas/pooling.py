@@ -6,12 +6,11 @@ vectors; a text is read again where it is needed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.dedupe import Deduplicated, told_if_most
+from tasks.foundation.dedupe import Deduplicated, warn_if_most_dropped
 from tasks.foundation.sections import PersonasSection
 from tasks.foundation.stage import Stored, TableWriter
 from tasks.foundation.tables import TABLES
@@ -22,8 +21,6 @@ from tasks.personas.held import Candidates, load
 from tasks.personas.stratify import draw
 
 DUPLICATES_AT_ONCE = 4096
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,8 @@ def make_pool(
     candidates = load(here, stored)
     texts = stored.column("description")
     result = deduplicate_each(here, stored, candidates, similarity_of, section.dedup, seed)
-    _tell_most(here, candidates, result)
+    methods, kept = (each.method for each in result.dropped), (candidates.ids[each.closest] for each in result.dropped)
+    warn_if_most_dropped(f"pool {here.source.pool}", len(candidates.ids), methods, kept, "personas.dedup")
     for rows in dropped_rows(result, candidates.ids):
         duplicates.write(TABLES["duplicates"].arrow(rows))
     positions, drawn = draw_pool(result.kept, candidates, here.source.pool, section.pool_size, seed)
@@ -87,12 +85,6 @@ def draw_pool(
         for rank, place in enumerate(drawn)
     ]
     return [kept[place] for place in drawn], rows
-
-
-def _tell_most(here: Gathered, candidates: Candidates, result: Deduplicated) -> None:
-    methods, kept = (each.method for each in result.dropped), (candidates.ids[each.closest] for each in result.dropped)
-    if told := told_if_most(len(candidates.ids), methods, kept, "personas.dedup"):
-        log.warning("pool %s: %s", here.source.pool, told)
 
 
 def _accounting(here: Gathered, *, n_kept: int, n_drawn: int) -> Accounting:

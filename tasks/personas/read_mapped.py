@@ -10,7 +10,7 @@ from tasks.foundation.ids import digest
 from tasks.foundation.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.language import row_language
-from tasks.foundation.sources.texts import one_line, present
+from tasks.foundation.sources.texts import one_line, unless_blank
 from tasks.foundation.tables.types import Language
 from tasks.personas.ages import bucket_told, parse_age
 from tasks.personas.big_five import big_five_of
@@ -64,7 +64,7 @@ def read_mapped(source: PersonaSource, reading: Reading) -> Iterator[Persona | N
 def parse_row(row: SourceRow, mapping: Mapping[str, str], language: Language | None = None) -> Persona:
     """One persona; without a `source_key` of its own all that the row says is its key. `language` is the source's,
     where the row has none. BadRow for a row that is none, Unwanted for one in a language without prompts."""
-    ours: dict[str, Any] = {name: present(row.value.get(column)) for name, column in mapping.items()}
+    ours: dict[str, Any] = {name: unless_blank(row.value.get(column)) for name, column in mapping.items()}
     description = checked_description(paragraph([words(ours["description"])]))
     key = ours.get("source_key")
     source_key = digest(row.json()) if key is None else text_of(key)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tasks.foundation.languages import language_of
 from tasks.foundation.sections import SceneSource
 from tasks.foundation.sources import SourceRow, open_source
-from tasks.foundation.sources.texts import one_line, present
+from tasks.foundation.sources.texts import one_line, unless_blank
 from tasks.scenes.reading import SourceDialogue, alternating, speakers_of, texts_of
 from tasks.scenes.rejoin import rejoin, tidy
 
@@ -22,7 +22,7 @@ def dialogue_rows(source: SceneSource) -> Iterator[SourceRow]:
 def parse_dialogue(row: SourceRow) -> SourceDialogue:
     """The dialogue of a row, its spacing mended; without speakers two take turns."""
     texts = texts_of(row.value["dialogue"], "dialogue")
-    speakers = present(row.value.get("speakers"))
+    speakers = unless_blank(row.value.get("speakers"))
     mend = rejoin if language_of(" ".join(texts)) == "zh" else tidy
     split = row.value.get("split")
     narrative = row.value.get("narrative")

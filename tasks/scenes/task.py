@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.accounting import Accounting
-from tasks.foundation.dedupe import told_if_most
+from tasks.foundation.dedupe import warn_if_most_dropped
 from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.diversity import likeness
 from tasks.foundation.ids import content_id
@@ -175,8 +175,7 @@ def _tell(language: Language, sample: Sample, wanted: int) -> None:
         )
     n, methods = len(sample.ids) + len(sample.duplicates), (each.method for each in sample.duplicates)
     kept = (each.duplicate_of for each in sample.duplicates)
-    if told := told_if_most(n, methods, kept, "scenes.near_duplicate"):
-        log.warning("seeds in %s: %s", LANGUAGES[language], told)
+    warn_if_most_dropped(f"seeds in {LANGUAGES[language]}", n, methods, kept, "scenes.near_duplicate")
 
 
 def _tell_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -> None:

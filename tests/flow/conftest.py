@@ -23,6 +23,15 @@ from tasks.foundation.store.layout import Layout
 PATIENCE_SECONDS = 180
 
 
+def until(true: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Waits for something to come true, as long as the process runs that is to bring it about."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not true():
+        assert process is None or process.poll() is None, f"it has ended: {process.communicate()[0]}"
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.05)
+
+
 @dataclass(frozen=True)
 class Colloquy:
     """`colloquy` as processes of their own over one artifacts folder; `module` is what `python -m` runs."""

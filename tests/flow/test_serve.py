@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from websockets.sync.client import connect
 from flows import chain, environment
 from flows.local_server import free_port
 from tasks.foundation.checkout import ROOT
-from tests.flow.conftest import PATIENCE_SECONDS, heed_the_terminal
+from tests.flow.conftest import PATIENCE_SECONDS, heed_the_terminal, until
 
 pytestmark = pytest.mark.flow
 
@@ -127,13 +127,6 @@ class Served:
             except OSError:
                 continue
         raise AssertionError(f"no process {of}")
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.2)
 
 
 @pytest.fixture(scope="module")

@@ -5,27 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flows.local_server import free_port
-from tests.flow.conftest import PATIENCE_SECONDS, Colloquy, server_at
+from tests.flow.conftest import PATIENCE_SECONDS, Colloquy, server_at, until
 
 pytestmark = pytest.mark.flow
 
 QUESTIONS = 64
-
-
-def wait_for(true: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not true():
-        assert process.poll() is None, f"it has ended: {process.communicate()[0]}"
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def child_of(process: subprocess.Popen[str], module: str) -> int:
@@ -36,7 +26,7 @@ def child_of(process: subprocess.Popen[str], module: str) -> int:
 def test_a_temporary_server_that_dies_ends_the_run_which_goes_on_later(toy: Colloquy) -> None:
     alone = {"PREFECT_API_URL": "", "PREFECT_HOME": str(toy.folder / "home")}
     run = toy.start(COLLOQUY_SCRIPTED_LATENCY="0.5", **alone)
-    wait_for(lambda: len(toy.replies()) >= 8, run)
+    until(lambda: len(toy.replies()) >= 8, run)
     os.kill(child_of(run, "flows.local_server"), signal.SIGKILL)
     output = run.communicate(timeout=PATIENCE_SECONDS)[0]
     assert run.returncode == 4, output
@@ -56,7 +46,7 @@ def test_a_server_that_comes_back_ends_no_run(toy: Colloquy, tmp_path: Path) -> 
     own = replace(toy, environment={"PREFECT_HOME": str(home), "PREFECT_API_URL": api})
     with server_at(port, home) as server:
         run = own.start(COLLOQUY_SCRIPTED_LATENCY="0.5")
-        wait_for(lambda: "scenes" in own.commits(), run)
+        until(lambda: "scenes" in own.commits(), run)
         server.kill()
         server.wait()
     with server_at(port, home):

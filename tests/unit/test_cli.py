@@ -26,7 +26,8 @@ from flows.commands.status import age_of
 from tasks.foundation import errors
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
-from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache_rows import Entry
 from tasks.foundation.llm.own_models import add_model
 from tasks.foundation.llm.request import RawReply, Usage
 from tasks.foundation.store.commits import write_commit

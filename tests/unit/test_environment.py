@@ -31,6 +31,8 @@ from flows import environment
 environment.end_on_signals()
 try:
     print("up", flush=True)
+    if sys.argv[2:]:
+        print(sys.stdin.readline(), end="", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     print("the answers are kept", flush=True)
@@ -40,9 +42,10 @@ except KeyboardInterrupt:
 
 
 @contextmanager
-def working(kept: Path, **given: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that works until it is stopped, and then writes a file and to its terminal."""
-    command = [sys.executable, "-c", WORKING, str(kept)]
+def working(kept: Path, *arguments: str, **given: object) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that works until it is stopped, and then writes a file and to its terminal. With an argument it says
+    again one line that it is told."""
+    command = [sys.executable, "-c", WORKING, str(kept), *arguments]
     process = subprocess.Popen(command, cwd=ROOT, **given)  # type: ignore[call-overload]
     try:
         yield process
@@ -73,12 +76,13 @@ def test_a_closed_terminal_ends_a_process_cleanly(tmp_path: Path) -> None:
 
 def test_what_was_started_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
     nohup = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN), "stdout": subprocess.PIPE}
-    with working(tmp_path / "kept", **nohup) as process:
-        assert process.stdout is not None
+    with working(tmp_path / "kept", "echo", stdin=subprocess.PIPE, **nohup) as process:
+        assert process.stdin is not None and process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGHUP)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.5)
+        process.stdin.write(b"still there?\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"still there?\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 130
 

@@ -17,8 +17,9 @@ import pytest
 
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
-from tasks.foundation.llm.cache import Entry, ReplyCache
+from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
+from tasks.foundation.llm.cache_rows import Entry
 from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage, key_of
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -96,20 +97,20 @@ def test_a_claim_is_one_engine_s_until_it_is_given_back_or_its_process_ends(tmp_
     program = (
         "import sys, time\n"
         "from tasks.foundation.llm.cache import ReplyCache\n"
-        "print(ReplyCache(sys.argv[1]).claim(sys.argv[2]), flush=True)\n"
+        "print(ReplyCache(sys.argv[1]).claims.take(sys.argv[2]), flush=True)\n"
         "time.sleep(60)\n"
     )
     command = [sys.executable, "-c", program, str(path), key]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None and other.stdout.readline() == "True\n"
         with ReplyCache(path) as one, ReplyCache(path) as two:
-            assert not one.claim(key) and one.claim(key_of("another"))
-            assert not two.claim(key_of("another"))
+            assert not one.claims.take(key) and one.claims.take(key_of("another"))
+            assert not two.claims.take(key_of("another"))
             other.kill()
             other.wait()
-            assert one.claim(key) and not two.claim(key)
-            one.unclaim(key)
-            assert two.claim(key)
+            assert one.claims.take(key) and not two.claims.take(key)
+            one.claims.release(key)
+            assert two.claims.take(key)
 
 
 async def test_a_put_returns_only_when_another_connection_can_see_it(cache: ReplyCache) -> None:

@@ -89,7 +89,7 @@ async def test_two_processes_that_ask_the_same_buy_each_reply_once_and_agree_on_
 async def test_who_could_not_wait_goes_on_with_the_reply_that_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.foundation.llm.engine.LONGEST_CLAIM_SECONDS", 0.0)
+    monkeypatch.setattr("tasks.foundation.llm.claims.LONGEST_SECONDS", 0.0)
     both_are_asked = asyncio.Barrier(2)
 
     class Saying:

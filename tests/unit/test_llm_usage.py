@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import astuple
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.foundation.llm.cache_rows import usage_in
 from tasks.foundation.llm.models import parse_models
 from tasks.foundation.llm.pricing import pricing_of
 from tasks.foundation.llm.providers import google_genai, openai_compatible
-from tasks.foundation.llm.request import Usage
+from tasks.foundation.llm.request import MOST_TOKENS, Usage
 
 RATES = {
     "input_per_million": 10,
@@ -58,6 +61,12 @@ CASES: list[tuple[str, Any, Usage, float | None]] = [
         Usage(1000, None, 100, 60),
         0.02,
     ),
+    (
+        "a sum beyond what JSON counts",
+        {"prompt_tokens": 1000, "completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": MOST_TOKENS}},
+        Usage(1000, None, None, MOST_TOKENS),
+        None,
+    ),
     ("a total that is too small", {**WHOLE, "total_tokens": 7}, Usage(1000, None, 100), 0.02),
     ("the prompt and the total", {"prompt_tokens": 1000, "total_tokens": 1100}, Usage(1000, None, 100), 0.02),
     ("all zero", dict.fromkeys(WHOLE, 0) | {"prompt_tokens_details": {"cached_tokens": 0}}, Usage(), None),
@@ -92,17 +101,25 @@ def test_gemini_s_total_tells_what_its_parts_leave_out() -> None:
     assert google_genai.usage_of(usage, "text") == Usage(1000, None, 700)
     assert google_genai.usage_of({**usage, "thoughtsTokenCount": 600}, "text") == Usage(1000, None, 700, 600)
     assert google_genai.usage_of(dict.fromkeys(usage, 0), "text") == Usage()
+    vast = {"promptTokenCount": 9, "candidatesTokenCount": MOST_TOKENS, "thoughtsTokenCount": MOST_TOKENS}
+    assert google_genai.usage_of(vast, "text") == Usage(9, None, None, MOST_TOKENS)
 
 
-NUMBERS = st.one_of(st.integers(), st.floats(), st.none(), st.booleans(), st.text(max_size=3))
+NUMBERS = st.one_of(
+    st.sampled_from([1, MOST_TOKENS, MOST_TOKENS + 1]),
+    st.integers(),
+    st.floats(),
+    st.none(),
+    st.booleans(),
+    st.text(max_size=3),
+)
 NAMES = ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "cache_write_tokens"]
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), NUMBERS), NUMBERS)
 def test_whatever_is_reported_can_be_stored_and_priced(usage: dict[str, Any], reasoning: Any) -> None:
     found = openai_compatible.usage_of({**usage, "completion_tokens_details": {"reasoning_tokens": reasoning}}, "text")
-    parts = (found.prompt_tokens, found.cached_tokens, found.completion_tokens, found.reasoning_tokens)
-    assert all(part is None or 0 <= part < 2**63 for part in parts)
+    assert usage_in(json.dumps(astuple(found))) == found, "the cache reads it again"
     assert (found.cached_tokens or 0) <= (found.prompt_tokens or 0)
     assert found.completion_tokens is None or (found.reasoning_tokens or 0) <= found.completion_tokens
     assert (PRICE(found) is None) == (not found.is_whole)

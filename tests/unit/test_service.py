@@ -13,7 +13,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from flows import chain, furnishing
+from flows import chain, environment, furnishing
 from flows.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
 from tasks.foundation.checkout import ROOT
 from tasks.foundation.store.layout import Layout
@@ -123,7 +123,10 @@ def test_every_flow_is_deployed_under_a_name_of_its_own_with_heartbeats_and_a_fo
         == {*chain.names(), "rebuild", "evaluate", "report", "check", "release"}
     )
     for entry in yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]:
-        assert entry["work_pool"]["job_variables"]["env"][furnishing.HEARTBEAT] == "30"
+        env = entry["work_pool"]["job_variables"]["env"]
+        assert furnishing.HEARTBEAT in env
+        ours = {name: value for name, value in env.items() if name != "PYTHONPATH"}
+        assert ours.items() <= environment.DEFAULTS.items(), "a worker started by hand runs them as ours does"
         assert "schedules" not in entry, "it would wipe those of the UI"
 
 
@@ -134,6 +137,18 @@ def test_a_lock_says_as_which_flow_run_it_is_held(tmp_path: Path) -> None:
         )
     with lock(tmp_path / "b", "b", 0):
         assert " as " not in (at_work(tmp_path / "b") or "")
+
+
+def test_who_finds_a_stage_taken_sees_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from flows import identity
+
+    run = FlowRun(id=UUID(int=1), flow_id=UUID(int=2), name="first voting (demo)")
+    monkeypatch.setattr(identity, "_run", lambda: run)
+    with temporary_settings({PREFECT_API_URL: "http://me:secret@host:4200/api"}):
+        assert identity.signature() == f"flow run first voting (demo), http://host:4200/runs/flow-run/{run.id}"
 
 
 def test_a_report_has_an_address_that_a_browser_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.sections import Knob
+from tasks.foundation.setting_types import Knob
 from tasks.foundation.settings import load_settings, profile_names, without_knobs
 
 

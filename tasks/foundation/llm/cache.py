@@ -2,28 +2,27 @@
 
 One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
 for who bought another. Replies are written in batches by one thread; `put` returns when the batch is on disk. Errors
-are never stored; replies that
-turned out unreadable are, for they were paid for and a replay must walk the same path.
+are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same path.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tasks.foundation.errors import StoreError
+from tasks.foundation.llm.cache_rows import COLUMNS, FOUND, CachedReply, Entry, cached, row_of, text_of, usage_in
 from tasks.foundation.llm.claims import Claims
-from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage
+from tasks.foundation.llm.request import Usage
 from tasks.foundation.private import private_file, private_folder
 
 BATCH_REPLIES = 64
@@ -52,47 +51,11 @@ create table if not exists replies (
 create index if not exists replies_by_stage on replies (stage, created_at);
 """
 
-COLUMNS = (
-    "key",
-    "request",
-    "reply",
-    "finish_reason",
-    "usage",
-    "model_reported",
-    "seed_sent",
-    "latency_seconds",
-    "run_id",
-    "request_id",
-    "stage",
-    "alias",
-    "created_at",
-    "batched",
-)
-
 _INSERT = (
     f"insert into replies ({', '.join(COLUMNS)}) values ({', '.join('?' * len(COLUMNS))}) on conflict (key) do nothing"
 )
 
-_SELECT = (
-    "select reply, finish_reason, usage, model_reported, seed_sent, latency_seconds, run_id, request_id,"
-    " created_at from replies where key = ?"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One completed physical call. `request` is its JSON; `run_id` and `request_id` say who paid for it, `batched` at
-    which price."""
-
-    key: str
-    request: str
-    reply: RawReply
-    run_id: str
-    request_id: str
-    stage: str
-    alias: str
-    created_at: datetime
-    batched: bool = False
+_SELECT = f"select {', '.join(FOUND)} from replies where key = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +65,6 @@ class _Waiting:
     entry: Entry
     loop: asyncio.AbstractEventLoop
     written: asyncio.Future[CachedReply]
-
-
-@dataclass(frozen=True, slots=True)
-class CachedReply:
-    """What a look-up finds: the reply as it came, who paid for it and when (UTC)."""
-
-    reply: RawReply
-    run_id: str
-    request_id: str
-    created_at: datetime
 
 
 _Told = tuple[asyncio.Future[CachedReply], CachedReply | BaseException]
@@ -139,7 +92,7 @@ class ReplyCache:
         self._read_lock = threading.Lock()
         self._start_lock = threading.Lock()
         self._reader = self._connect()
-        self._claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
+        self.claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._closed = False
@@ -155,7 +108,7 @@ class ReplyCache:
         try:
             with self._read_lock:
                 row = self._reader.execute(_SELECT, (key,)).fetchone()
-            return None if row is None else _cached(row)
+            return None if row is None else cached(row)
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._trouble("cannot be read", error) from error
 
@@ -174,16 +127,6 @@ class ReplyCache:
                 self._writer.start()
             self._queue.put(_Waiting(entry, loop, written))
         return await written
-
-    def claim(self, key: str) -> bool:
-        """Whether the call with this key may be sent from here; False: another engine is sending it. A claim that was
-        given is to be given back by `unclaim`, and ends with its process."""
-        return self._claims.take(key)
-
-    def unclaim(self, key: str) -> None:
-        """Gives a claim back."""
-        if not self._closed:
-            self._claims.release(key)
 
     def stats(self) -> list[CacheStats]:
         """Replies and tokens by stage and alias, in that order."""
@@ -276,7 +219,7 @@ class ReplyCache:
         if writer is not None:
             self._queue.put(None)
             writer.join()
-        self._claims.close()
+        self.claims.close()
         with self._read_lock:
             self._reader.close()
 
@@ -382,9 +325,9 @@ def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> list[Cached
 
 
 def _stored(connection: sqlite3.Connection, entry: Entry) -> CachedReply:
-    if connection.execute(_INSERT, _row(entry)).rowcount:
+    if connection.execute(_INSERT, row_of(entry)).rowcount:
         return CachedReply(entry.reply, entry.run_id, entry.request_id, entry.created_at)
-    return _cached(connection.execute(_SELECT, (entry.key,)).fetchone())
+    return cached(connection.execute(_SELECT, (entry.key,)).fetchone())
 
 
 def _settle(batch: list[_Waiting], outcome: list[CachedReply] | BaseException) -> None:
@@ -407,53 +350,3 @@ def _resolve(told: list[_Told]) -> None:
             future.set_exception(outcome)
         else:
             future.set_result(outcome)
-
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    reply, usage = entry.reply, entry.reply.usage
-    return (
-        entry.key,
-        entry.request,
-        reply.text,
-        reply.finish_reason,
-        _usage_text(usage),
-        reply.model_reported,
-        reply.seed_sent,
-        reply.latency_seconds,
-        entry.run_id,
-        entry.request_id,
-        entry.stage,
-        entry.alias,
-        text_of(entry.created_at),
-        int(entry.batched),
-    )
-
-
-def _cached(row: tuple[Any, ...]) -> CachedReply:
-    text, finish_reason, usage, model_reported, seed_sent, latency, run_id, request_id, created_at = row
-    reply = RawReply(text, usage_in(usage), finish_reason, model_reported, seed_sent, latency)
-    return CachedReply(reply, run_id, request_id, datetime.fromisoformat(created_at))
-
-
-def _usage_text(usage: Usage) -> str:
-    """The usage as JSON. Raises ValueError for one that could not be read again."""
-    text = json.dumps(astuple(usage))
-    usage_in(text)
-    return text
-
-
-def usage_in(text: str) -> Usage:
-    """The usage that a row keeps as JSON. Raises ValueError for anything else."""
-    counts = json.loads(text)
-    if not isinstance(counts, list) or len(counts) != len(fields(Usage)) or not all(map(_is_count, counts)):
-        raise ValueError(f"expected the tokens of a call, found {text[:200]!r}")
-    return Usage(*counts)
-
-
-def _is_count(value: Any) -> bool:
-    return value is None or (type(value) is int and 0 <= value <= MOST_TOKENS)
-
-
-def text_of(moment: datetime) -> str:
-    """UTC in one fixed width, so that text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.llm.cache import COLUMNS, ReplyCache, text_of, usage_in
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache_rows import COLUMNS, text_of, usage_in
 from tasks.foundation.llm.request import KEY_VERSION, MOST_TOKENS, key_of
 from tasks.foundation.private import private_file
 

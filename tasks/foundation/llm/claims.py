@@ -6,17 +6,26 @@ however that ends, and costs microseconds.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import logging
 import os
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tasks.foundation.private import private_file
 
-_SET = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
-"""Locks of an open file where the system has them; elsewhere those of a process, whose own engines share a claim."""
-
 PLACES = 2**62
+POLL_SECONDS = 0.1
+LONGEST_SECONDS = 900.0
+"""Who holds a claim for longer is stopped or beyond help; the call is then sent all the same."""
+
+_OPEN_FILES_LOCK = getattr(fcntl, "F_OFD_SETLK", None)
+"""Linux locks for an open file; elsewhere locks are a process's, whose own engines share a claim."""
+
+log = logging.getLogger(__name__)
 
 
 class Claims:
@@ -24,9 +33,22 @@ class Claims:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(private_file(path), os.O_RDWR)
+        self._closed = False
+        self._told_of_waiting = False
+
+    @asynccontextmanager
+    async def claimed(self, key: str) -> AsyncIterator[None]:
+        """Claims the call within the block; waits while somebody else is sending the very same, though not for ever."""
+        mine = self.take(key) or await self._wait_for(key)
+        try:
+            yield
+        finally:
+            if mine:
+                self.release(key)
 
     def take(self, key: str) -> bool:
-        """Whether the call with this key (hexadecimal) is now claimed here; False: somebody else is sending it."""
+        """Whether the call with this key (hexadecimal) is now claimed here; False: somebody else is sending it. A claim
+        is to be given up by `release`, and ends with its process."""
         try:
             self._lock(key, fcntl.F_WRLCK)
         except (BlockingIOError, PermissionError):
@@ -35,12 +57,28 @@ class Claims:
 
     def release(self, key: str) -> None:
         """Gives a claim up; does nothing where there was none."""
-        self._lock(key, fcntl.F_UNLCK)
+        if not self._closed:
+            self._lock(key, fcntl.F_UNLCK)
 
     def close(self) -> None:
         """Gives up all of them."""
+        self._closed = True
         os.close(self._file)
+
+    async def _wait_for(self, key: str) -> bool:
+        """Whether the claim could be had in the end."""
+        if not self._told_of_waiting:
+            self._told_of_waiting = True
+            log.info("another process is asking the same just now; its replies are waited for and not bought twice")
+        for _ in range(int(LONGEST_SECONDS / POLL_SECONDS)):
+            await asyncio.sleep(POLL_SECONDS)
+            if self.take(key):
+                return True
+        return False
 
     def _lock(self, key: str, kind: int) -> None:
         place = int(key[:16], 16) % PLACES
-        fcntl.fcntl(self._file, _SET, struct.pack("hhqqi4x", kind, os.SEEK_SET, place, 1, 0))
+        if _OPEN_FILES_LOCK is None:
+            fcntl.lockf(self._file, fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        else:
+            fcntl.fcntl(self._file, _OPEN_FILES_LOCK, struct.pack("hhqqi4x", kind, os.SEEK_SET, place, 1, 0))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,8 @@ from typing import Any
 from tasks.foundation.errors import ConfigError, FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.ids import content_id
 from tasks.foundation.llm.budget import Budget
-from tasks.foundation.llm.cache import CachedReply, Entry, ReplyCache
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache_rows import CachedReply, Entry
 from tasks.foundation.llm.calls import first_call, next_call
 from tasks.foundation.llm.failures import brief, redact
 from tasks.foundation.llm.limits import Gates, gates_of_process
@@ -38,7 +39,7 @@ from tasks.foundation.llm.request import (
     Usage,
 )
 from tasks.foundation.llm.sending import Counters, Dispatch, Patience, Sender
-from tasks.foundation.llm.wordless import SURE, is_wordless, mis_set
+from tasks.foundation.llm.wordless import Wordless
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,6 @@ class _Flight:
 
 INTERRUPTED_SECONDS = 30.0
 """How long an interrupted run waits for answers that are paid for."""
-
-CLAIM_POLL_SECONDS = 0.1
-LONGEST_CLAIM_SECONDS = 900.0
-"""Who holds a claim for longer is stopped or beyond help; the call is then sent all the same."""
 
 log = logging.getLogger(__name__)
 
@@ -131,9 +128,7 @@ class Engine:
         self._fresh_salt = fresh_salt
         self._flights: dict[str, _Flight] = {}
         self._stopped = False
-        self._told_of_waiting = False
-        self._heard: set[str] = set()
-        self._wordless: dict[str, list[str]] = {}
+        self._wordless = Wordless()
         self._now = now
         self._on_call = on_call
 
@@ -167,20 +162,8 @@ class Engine:
             outcome = self._answered(chain, request, value)
         if self._on_call is not None:
             self._on_call(outcome.record)
-        self._listen(request.alias, outcome)
+        self._wordless.count(request.alias, outcome.record.error_kind, outcome.trace.reply)
         return outcome
-
-    def _listen(self, alias: str, outcome: Outcome) -> None:
-        """Raises ModelUnavailable when a model has replied often and never with a word."""
-        if alias in self._heard or outcome.trace.reply is None:
-            return
-        if not is_wordless(outcome.record.error_kind, outcome.trace.reply):
-            self._heard.add(alias)
-            return
-        wordless = self._wordless.setdefault(alias, [])
-        wordless.append(outcome.trace.reply)
-        if len(wordless) == SURE:
-            raise mis_set(alias, wordless)
 
     def stop(self) -> None:
         """The run ends with an error: nothing is tried again, and `close` waits until answers under way have come."""
@@ -291,38 +274,14 @@ class Engine:
         Another process may be sending it, too: then its reply is waited for. Should both have sent it, the reply that
         was stored first is everybody's, and each has paid for its own.
         """
-        async with self._claimed(key):
+        # batch jobs have claims of their own, which hold for days
+        async with nullcontext() if self._batched else self._cache.claims.claimed(key):
             if (found := self._replayed(key, chain)) is not None:
                 return found
             reply, attempts = await self._sending().send(call, request.purpose, dispatch)
             stored = await self._put(key, chain, call, request, reply)
         reply = replace(stored.reply, usage=reply.usage, latency_seconds=reply.latency_seconds)
         return Link(reply, True, attempts, stored.created_at)
-
-    @asynccontextmanager
-    async def _claimed(self, key: str) -> AsyncIterator[None]:
-        """Waits while another process sends the very same call, though not for ever. Batch jobs have claims of their
-        own, which hold for days."""
-        if self._batched:
-            yield
-            return
-        mine = self._cache.claim(key) or await self._wait_for_claim(key)
-        try:
-            yield
-        finally:
-            if mine:
-                self._cache.unclaim(key)
-
-    async def _wait_for_claim(self, key: str) -> bool:
-        """Whether the claim could be had in the end."""
-        if not self._told_of_waiting:
-            self._told_of_waiting = True
-            log.info("another process is asking the same just now; its replies are waited for and not bought twice")
-        for _ in range(int(LONGEST_CLAIM_SECONDS / CLAIM_POLL_SECONDS)):
-            await asyncio.sleep(CLAIM_POLL_SECONDS)
-            if self._cache.claim(key):
-                return True
-        return False
 
     async def _put(self, key: str, chain: Chain, call: ProviderCall, request: Request, reply: RawReply) -> CachedReply:
         return await self._cache.put(

@@ -111,8 +111,7 @@ def spoken_part(text: str, *, prose: bool = True) -> str:
     objects = _Objects(text)
     kept: list[str] = []
     begun = position = seen = 0
-    end = len(text)
-    nested, closes = True, True
+    end, nested, closes = len(text), True, True
     while found := _TAG_OR_OBJECT.search(text, position):
         match found.lastgroup:
             case "object":
@@ -134,9 +133,7 @@ def spoken_part(text: str, *, prose: bool = True) -> str:
                 if not closes and prose and _is_mentioned(text, found):
                     position = found.end()
                     continue
-                before = text[begun : found.start()]
-                if before.strip(EDGES):
-                    kept.append(before)
+                kept += [before] if (before := text[begun : found.start()]).strip(EDGES) else []
                 nested = nested and balanced
                 begun = position = end if after is None else after
     return "".join([*kept, text[begun:end]]).strip(EDGES)

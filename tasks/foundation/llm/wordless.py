@@ -18,6 +18,26 @@ def is_wordless(kind: FailureKind | str | None, reply: str | None) -> bool:
     return kind in ("unreadable", "truncated") and reply is not None and not said_in(reply)
 
 
+class Wordless:
+    """The replies without a word of each model that has given no others."""
+
+    def __init__(self) -> None:
+        self._with_words: set[str] = set()
+        self._without: dict[str, list[str]] = {}
+
+    def count(self, alias: str, kind: FailureKind | str | None, reply: str | None) -> None:
+        """Takes in how a request ended; ModelUnavailable when its model has replied often and never with a word."""
+        if alias in self._with_words or reply is None:
+            return
+        if not is_wordless(kind, reply):
+            self._with_words.add(alias)
+            return
+        replies = self._without.setdefault(alias, [])
+        replies.append(reply)
+        if len(replies) == SURE:
+            raise mis_set(alias, replies)
+
+
 def mis_set(alias: str, replies: list[str]) -> ModelUnavailable:
     """What to tell the user of a model all of whose replies are wordless."""
     thoughts = sum(bool(clean(reply)) for reply in replies)

@@ -83,13 +83,13 @@ def _total(column: pa.ChunkedArray) -> float | None:
     return pc.sum(column).as_py() or 0
 
 
-def check_heard(files: RunFiles, ledger: Sequence[Part], replies: Sequence[Part]) -> None:
-    """ModelUnavailable when a model of the stage has never said a word (see wordless)."""
+def check_wordless(files: RunFiles, ledger: Sequence[Part], replies: Sequence[Part]) -> None:
+    """ModelUnavailable when no reply of a model of the stage has a word (see wordless)."""
     columns = ["request_id", "alias", "error_kind"]
     parts = [files.read(part.path, "llm_calls", columns) for part in ledger]
     asked = pa.concat_tables([TABLES["llm_calls"].schema.empty_table().select(columns), *parts])
-    heard = set(asked.filter(pc.is_null(asked["error_kind"]))["alias"].to_pylist())
-    failed = {alias: kinds for alias, kinds in _failed_requests(asked, heard).items() if len(kinds) >= FEWEST}
+    answering = set(asked.filter(pc.is_null(asked["error_kind"]))["alias"].to_pylist())
+    failed = {alias: kinds for alias, kinds in _failed_requests(asked, answering).items() if len(kinds) >= FEWEST}
     if not failed:
         return
     texts: dict[str, str | None] = {}
@@ -101,10 +101,10 @@ def check_heard(files: RunFiles, ledger: Sequence[Part], replies: Sequence[Part]
             raise mis_set(alias, [texts[request] or "" for request in kinds])
 
 
-def _failed_requests(asked: pa.Table, heard: set[str]) -> dict[str, dict[str, str]]:
-    """Error kinds by request, of each alias that is not among the `heard`."""
+def _failed_requests(asked: pa.Table, answering: set[str]) -> dict[str, dict[str, str]]:
+    """Error kinds by request, of each alias that is not `answering`."""
     failed: dict[str, dict[str, str]] = {}
-    for row in asked.filter(pc.invert(pc.is_in(asked["alias"], pa.array(heard, pa.string())))).to_pylist():
+    for row in asked.filter(pc.invert(pc.is_in(asked["alias"], pa.array(answering, pa.string())))).to_pylist():
         failed.setdefault(row["alias"], {})[row["request_id"]] = row["error_kind"]
     return failed
 

@@ -27,7 +27,7 @@ from tasks.foundation.llm.request import CallRecord
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
-from tasks.foundation.run.committing import check_heard, check_keys, items_accounting, record_of, usage_of
+from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
@@ -124,17 +124,17 @@ class StageRun:
 
     def _remember_failed(self, error: BaseException) -> None:
         """Puts the run among the past ones of its stage. What goes wrong in that must not hide why the run failed."""
-        progress = self.progress
+        progress, plan = self.progress, self._plan
         row = StageRunRow(
             stage=self.stage.name,
             member=self.member,
             fingerprint=self.inputs.fingerprint,
             revision=self.revision,
             partial=False,
-            n_in=progress.rows_total if self._plan else None,
-            n_produced=progress.rows_done - progress.rows_failed if self._plan else None,
-            n_filtered=None,
-            n_failed=progress.rows_failed if self._plan else None,
+            n_in=plan.prepared.n_in + plan.n_items if plan else None,
+            n_produced=plan.prepared.n_produced + progress.rows_done - progress.rows_failed if plan else None,
+            n_filtered=plan.prepared.n_filtered if plan else None,
+            n_failed=plan.prepared.n_failed + progress.rows_failed if plan else None,
             filtered_by=None,
             failed_by=None,
             calls=progress.calls,
@@ -224,7 +224,7 @@ class StageRun:
         accounting = self._planned.prepared + items.moved(finished.filtered)
         accounting.check(f"stage {self.name} of build {self.build}")
         tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
-        check_heard(self._files, tables["llm_calls"], tables["replies"])
+        check_wordless(self._files, tables["llm_calls"], tables["replies"])
         for name, parts in tables.items():
             check_keys(self._files, name, parts)
         commit = Commit(

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.foundation.languages import LANGUAGES, language_named, language_of, name_of
 from tasks.foundation.sources.rows import Unwanted
-from tasks.foundation.sources.texts import given
+from tasks.foundation.sources.texts import unless_unknown
 from tasks.foundation.tables.types import Language
 
 WHY = "language"
@@ -16,7 +16,7 @@ _EXPECTED = f"expected a language that there are prompts for ({' or '.join(LANGU
 
 def row_language(text: str, *named: Any) -> Language:
     """The first language that is named, else that of `text`. Unwanted for one that no prompts are written in."""
-    for value in filter(None, map(given, named)):
+    for value in filter(None, map(unless_unknown, named)):
         language = language_named(value)
         if language is None:
             raise Unwanted(WHY, f"{_EXPECTED}, found {str(value)[:40]!r}")

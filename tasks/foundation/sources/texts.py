@@ -29,11 +29,11 @@ def one_line(text: str) -> str:
     return line if line.isprintable() else " ".join(_CONTROL.sub("", line).split())
 
 
-def present(value: Any) -> Any:
+def unless_blank(value: Any) -> Any:
     """The value of a cell; None for a blank one and for "N/A", which are no value in any column."""
     return None if isinstance(value, str) and value.strip().casefold() in _NOTHING else value
 
 
-def given(value: Any) -> Any:
-    """As `present`, for columns of few words: None, too, for "unknown", "none", "-" and the like."""
+def unless_unknown(value: Any) -> Any:
+    """As `unless_blank`, for columns of few words: None, too, for "unknown", "none", "-" and the like."""
     return None if isinstance(value, str) and value.strip().casefold() in _SAYS_NOTHING else value

@@ -61,7 +61,8 @@ def usage_from(
 
     A prompt of 0 tokens is none that was counted, nor is a reply `with_text` of 0. Where the total is more than both,
     the rest was thought; where it stands beside one alone, it tells the other. Reasoning that the completion cannot
-    hold was counted apart from it, and a part of the prompt that is larger than it was not counted right.
+    hold was counted apart from it, and a part of the prompt that is larger than it was not counted right; nor was a
+    sum beyond `MOST_TOKENS`.
     """
     prompt = prompt or None
     completion = completion or (None if with_text else completion)
@@ -71,6 +72,8 @@ def usage_from(
         completion = total - prompt
     elif total and prompt is None and completion is not None and total > completion:
         prompt = total - completion
+    if completion is not None and completion > MOST_TOKENS:
+        completion = None
     return Usage(prompt, _part_of(prompt, cached), completion, reasoning, _part_of(prompt, written))
 
 
