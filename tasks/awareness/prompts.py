@@ -1,7 +1,8 @@
 """The four awareness tasks: inputs, and the replies they are checked against.
 
 A reply has the shape of the task's gold labels (appendix E of DEMO, made valid JSON); only the five traits
-are an object here and pairs there. Lengths are bounded so that a small model comes to an end.
+are an object here and pairs there. The schema bounds lengths, so that a small model comes to an end where a server
+holds it to the schema; a longer label counts all the same, for how much a target says is never its fault.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.elements import BigFiveValue, ReplyModel, list_of, names_in, text_of
+from tasks.foundation.elements import BigFiveValue, ReplyModel, list_of, names_in
 from tasks.foundation.prompts import Inputs, Prompt
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
 from tasks.foundation.tables.types import Score10
@@ -21,8 +22,11 @@ from tasks.foundation.taxonomies import Label, taxonomy
 PHRASE, SENTENCES = 200, 400
 """Characters that a label in a few words, and one in sentences, may have."""
 
-Phrase = Annotated[str, Field(min_length=1, max_length=PHRASE)]
-Sentences = Annotated[str, Field(min_length=1, max_length=SENTENCES)]
+Phrase = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": PHRASE})]
+Sentences = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": SENTENCES})]
+Name = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": 80})]
+Emotion = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": 30})]
+Utterance = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": 1200})]
 
 
 class GoalLabels(ReplyModel):
@@ -48,11 +52,11 @@ class StrategyLabel(ReplyModel):
 
 class UtteranceReply(ReplyModel):
     person: Phrase
-    content: str = Field(min_length=1, max_length=1200)
+    content: Utterance
     intent: Phrase
     sentiment: Literal["Positive", "Negative", "Neutral"]
-    emotion: str = Field(min_length=1, max_length=30)
-    stance: list[StanceLabel] = Field(max_length=5)
+    emotion: Emotion
+    stance: list[StanceLabel] = Field(json_schema_extra={"maxItems": 5})
     strategy: StrategyLabel
 
 
@@ -107,7 +111,7 @@ def reply_of(task: AwarenessTask) -> type[BaseModel]:
 
 def _persona_labels() -> dict[str, Any]:
     return {
-        "name": text_of(80),
+        "name": Name,
         "gender": Literal["M", "F", "Unknown"],
         "age": names_in("age_band"),
         "big_five": BigFiveValue,
@@ -121,7 +125,7 @@ def _scene_labels() -> dict[str, Any]:
         "relationship": Phrase,
         "familiarity": Score10,
         "talkway": names_in("talkway"),
-        "workflow": list_of(Phrase, 1, 12),
+        "workflow": Annotated[list[Phrase], Field(min_length=1, json_schema_extra={"maxItems": 12})],
         "summary": list_of(Sentences, 2, 2),
     }
 

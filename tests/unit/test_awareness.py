@@ -116,6 +116,17 @@ async def test_the_reply_is_kept_as_it_came_beside_the_labels(models: Models, be
     assert row["raw"].startswith("<think>hm</think> Sure: {") and row["raw"].endswith("Done.")
 
 
+async def test_labels_may_be_as_long_as_a_target_likes(models: Models, bench: Bench) -> None:
+    await bench.give("curation", {"awareness_items": [item("goal", "{}")]})
+    labels = {"goal1": "a reason " * 300, "goal2": "b", "goal_completion": 7, "reason": "and another " * 200}
+    models.answer = lambda call: json.dumps({"goal": labels})
+    await bench.run(STAGE, TARGET)
+    (row,) = bench.rows("select prediction from awareness_predictions")
+    kept = json.loads(row["prediction"])["goal"]
+    assert {name: str(value).strip() for name, value in kept.items()} == {n: str(v).strip() for n, v in labels.items()}
+    assert len(models.calls) == 1, "it is not asked again"
+
+
 async def test_an_unreadable_reply_is_an_answer_with_no_prediction(models: Models, bench: Bench) -> None:
     await bench.give("curation", {"awareness_items": [item("goal", "{}")]})
     models.answer = lambda call: f"I think they want ovens ({len(models.calls)})."
