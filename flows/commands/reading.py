@@ -115,8 +115,7 @@ def _refuse_within(words: Sequence[str], text: str, root: Path) -> None:
 
 def _refuse_copy(words: Sequence[str], root: Path) -> None:
     """ConfigError unless a `copy` reads a file, or writes one that is plainly outside `root`."""
-    at_top = (number for number, word in enumerate(words) if word.lower() in ("to", "from"))
-    place = next(number for number in at_top if not _depth(words, number))
+    place = _behind_source(words)
     if words[place].lower() == "from":
         return
     file, options = words[place + 1], words[place + 2 :]
@@ -129,6 +128,19 @@ def _refuse_copy(words: Sequence[str], root: Path) -> None:
             f"only runs may change, with options in parentheses of: {', '.join(COPY_OPTIONS)}; found "
             f"{' '.join([file, *options])!r}"
         )
+
+
+def _behind_source(words: Sequence[str]) -> int:
+    """Where a `copy` says `to` or `from`: behind its query, or its table with the columns. A part of a table's name may
+    be either word."""
+    place = 1
+    if words[place] != "(":
+        place += 1
+        while words[place] == ".":
+            place += 2
+    if words[place] == "(":
+        place = next(number for number in range(place + 1, len(words)) if not _depth(words, number))
+    return place
 
 
 def _depth(words: Sequence[str], place: int) -> int:
@@ -167,5 +179,5 @@ def _only_reads(words: Sequence[str]) -> bool:
 
 
 def _tells(words: Sequence[str]) -> bool:
-    name = words[1].lower()
+    name = words[1].lower() if len(words) > 1 else ""
     return name in TELLING or name.startswith(("duckdb_", "pragma_"))

@@ -117,6 +117,10 @@ MARKED = {
     "the template's head": f"<|im_start|>assistant\n{SPOKEN}<|im_end|>\n",
     "the template's head of llama": f"<|start_header_id|>assistant<|end_header_id|>\n\n{SPOKEN}",
     "a request for more": f"{SPOKEN} [INST] And then? [/INST] Then home.",
+    "a private part": f"<|inner_prefix|>{THOUGHT}<|inner_suffix|>{SPOKEN}",
+    "a notepad": f"<scratchpad>{THOUGHT}</scratchpad>\n{SPOKEN}",
+    "an end of a name of its own": f"{SPOKEN}<|role_end|>",
+    "an end in wide bars and padding": f"{SPOKEN}<｜end▁of▁turn｜><pad><pad>",
     "thoughts after the answer": f"{SPOKEN}\n<think>{THOUGHT}",
     "nothing": SPOKEN,
 }

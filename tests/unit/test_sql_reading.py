@@ -36,6 +36,8 @@ WRITES = [
     "explain analyze copy (select 1) to '{root}/made.csv'",
     "explain (analyze, format json) copy (select 1) to '{root}/made.csv'",
     "prepare w as copy (select 1) to '{root}/made.csv'; execute w",
+    "create temp table \"from\" (i int); copy temp.from to '{root}/made.csv'",
+    'create temp table "from" ("to" int); copy temp.main.from("to") to \'{root}/made.csv\'',
     "export database '{root}/made'",
     "export database '{away}/made'",
     "import database '{away}'",
@@ -58,6 +60,8 @@ WRITES = [
     "create temp secret made (type s3)",
     "create table made as select 1",
     "call force_checkpoint()",
+    "checkpoint",
+    "force checkpoint",
 ]
 READS = [
     "from read_csv('{away}/given.csv')",

@@ -35,23 +35,24 @@ _OBJECT_PATTERN = rf"\{{[\s{INVISIBLE}]*+(?:[\"'“‘「＂}}]|//|/\*|\#|[\w-]{
 _OBJECT = re.compile(_OBJECT_PATTERN)
 _BRACE_OR_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}"]', re.DOTALL)
 
-_NAMES = r"(?i:think|thinking|thought|reasoning|seed:think|思考|思考过程|推理)"
+_NAMES = r"(?i:think|thinking|thought|reasoning|scratchpad|antthinking|seed:think|思考|思考过程|推理)"
 _HARMONY = r"(?:[^<]|<\|constrain\|>){0,80}<\|message\|>"
 _OPENS = rf"""<{_NAMES}>|\[THINK\]|◁think▷|<?\|startthink\|>?|<\|START_THINKING\|>|<\|begin_of_thought\|>|<\|think\|>
-    |<\|channel\|>(?:analysis|commentary){_HARMONY}|<\|channel>(?:thought|thinking|analysis|reasoning)?|<unused94>
+    |<\|inner_prefix\|>|<\|channel\|>(?:analysis|commentary){_HARMONY}|<\|channel>(?:thought|thinking|analysis|reasoning)?|<unused94>
     |\Aanalysis(?=[A-Z"“「\u3400-\u9fff]|(?s:\S.*assistantfinal))"""
 _ENDS = rf"""</{_NAMES}>|\[/THINK\]|◁/think▷|<?\|endthink\|>?|<\|END_THINKING\|>|<\|end_of_thought\|>|<\|/think\|>
-    |<\|channel\|>final{_HARMONY}|<channel\|>|<unused95>|assistantfinal|\[BEGIN[ ]FINAL[ ]RESPONSE\]"""
+    |<\|inner_suffix\|>|<\|channel\|>final{_HARMONY}|<channel\|>|<unused95>|assistantfinal
+    |\[BEGIN[ ]FINAL[ ]RESPONSE\]"""
 """How models mark their reasoning: as tags, in the channels of Harmony and Gemma, and as these look without their
 special tokens (`analysis…assistantfinal…`)."""
 
 _ROLE = r"(?:assistant|model|user|system)?"
 _TURNS = rf"""<\|im_(?:start\|>{_ROLE}|end\|>)|<\|start_header_id\|>\w{{0,20}}<\|end_header_id\|>|<\|eo[tm](?:_id)?\|>
     |<start_of_turn>{_ROLE}|<end_of_turn>|<\|turn>{_ROLE}|<turn\|>|<\|start\|>{_ROLE}|<\|(?:end|return|call|message)\|>
-    |<\|(?:begin|end)_of_(?:text|solution)\|>|<\|endof(?:text|prompt)\|>|<\|startoftext\|>|<[be]os>|\A<s>
+    |<\|(?:begin|end)_of_(?:text|solution)\|>|<\|endof(?:text|prompt)\|>|<\|startoftext\|>|<(?:[be]os|pad|eoa)>|\A<s>
     |</s>(?=\s*(?:\Z|<|\[INST\]))|\[/?INST\]|<\|(?:assistant|user|system|observation)\|>|\[END[ ]FINAL[ ]RESPONSE\]
     |<\|(?:START|END)_(?:OF_TURN_TOKEN|RESPONSE|TEXT)\|>|<\|(?:CHATBOT|USER|SYSTEM)_TOKEN\|>
-    |<｜(?:begin▁of▁sentence|end▁of▁sentence|User|Assistant)｜>"""
+    |<\|begin\|>{_ROLE}|<\|\w{{2,40}}\|>|<｜[\w▁]{{2,40}}｜>"""
 """Control tokens between turns: before the first word they are chat template, after it the reply is over."""
 
 _SIGNS = ("<", "THINK]", "INST]", "RESPONSE]", "think▷", "think|", "analysis", "assistantfinal")

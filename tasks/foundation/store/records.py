@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -26,8 +26,13 @@ PART = r"part-[A-Za-z0-9_.-]+\.parquet"
 
 
 def _moment(text: str) -> str:
-    if datetime.fromisoformat(text).tzinfo is None:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
         raise ValueError("expected a time with its offset from UTC")
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("expected a time of the years 1 to 9999 in UTC") from None
     return text
 
 
@@ -62,6 +67,21 @@ class UsageRecord(_Record):
     cost_usd: Annotated[float, Field(allow_inf_nan=False)] | None = None
 
 
+class ToldRecord(_Record):
+    """What only people read. Other parts may be there, those that commands look into are of their kind."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    profile: str = ""
+    overrides: list[str] = []
+    guest: bool = False
+    plan_revision: Count = 0
+    settings: dict[str, dict[str, Any]] = {}
+    models: dict[str, dict[str, Any]] = {}
+    sources: list[dict[str, Any]] = []
+    libraries: dict[str, str] = {}
+
+
 class CommitRecord(_Record):
     """As `Commit.to_json` writes it."""
 
@@ -81,7 +101,7 @@ class CommitRecord(_Record):
     ended_at: Moment
     ends_chain: bool
     usage: UsageRecord
-    record: dict[str, Any]
+    record: ToldRecord
 
     @model_validator(mode="after")
     def _files_are_its_own(self) -> CommitRecord:
