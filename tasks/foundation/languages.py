@@ -31,6 +31,8 @@ FEWEST_LETTERS = 15
 """A shorter text says too little of its language."""
 KANA_SHARE = 0.1
 """Share of kana from which a text with Han characters is Japanese; Chinese ones use a single の as an ornament."""
+NAMED_KANA_SHARE = 0.4
+"""The same for a text with characters that Japanese does not write: its kana are names."""
 NAMES_SHARE = 0.25
 """How much is said in another script, against words in Latin letters, where these may be but names."""
 SMALL_WORDS_SHARE = 0.12
@@ -53,6 +55,8 @@ _LETTERS_A_WORD = {"HAN": 1.6, "KANA": 2.5, "HANGUL": 2.5, "THAI": 4.0, "LAO": 4
 _OF_SCRIPT = {"HANGUL": "ko", "THAI": "th", "ETHIOPIC": "am", "GREEK": "el", "HEBREW": "he", "TAMIL": "ta"}
 _SHARED_SCRIPTS = _words("CYRILLIC ARABIC DEVANAGARI BENGALI")
 """Those of which the identifier says the language; any other is called by its own name, which is a language's, too."""
+
+_ONLY_CHINESE = frozenset("们這这吗嗎呢吧啊么麼没沒她您哪很说还给让把从欢爱买卖谢谁个过时对发见长门间东车")
 
 _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?")
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|『[^』]*』|《[^》]*》|«[^»]*»|\([^)]*\)|（[^）]*）")
@@ -143,8 +147,9 @@ def _script_of(character: str) -> str:
 
 
 def _of_han(text: str) -> str:
-    scripts = Counter(map(_script_of, text))
-    return "ja" if scripts["KANA"] > KANA_SHARE * (scripts["HAN"] + scripts["KANA"]) else "zh"
+    scripts = Counter(_script_of(character) for character in _QUOTED.sub(" ", text) if character != "の")
+    share = scripts["KANA"] / max(1, scripts["HAN"] + scripts["KANA"])
+    return "ja" if share > (NAMED_KANA_SHARE if _ONLY_CHINESE & set(text) else KANA_SHARE) else "zh"
 
 
 def _of_script(text: str, script: str) -> str:

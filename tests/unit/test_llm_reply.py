@@ -147,6 +147,7 @@ def test_a_reply_of_thoughts_alone_is_unreadable_and_said_to_be_so(text: str) ->
         "She wrote: I think <think> is a tag",
         "Use <reasoning> where you must, he said.",
         "analysis of the year: good",
+        "I work as an assistantfinally done with it",
         "Analysis shows a final assistant at work.",
         "I < you > me, |think| of it",
         "the <b>early</b> train, not the <s>late</s> one",

@@ -41,7 +41,7 @@ _OPENS = rf"""<{_NAMES}>|\[THINK\]|◁think▷|<?\|startthink\|>?|<\|START_THINK
     |<\|inner_prefix\|>|<\|channel\|>(?:analysis|commentary){_HARMONY}|<\|channel>(?:thought|thinking|analysis|reasoning)?|<unused94>
     |\Aanalysis(?=[A-Z"“「\u3400-\u9fff]|(?s:\S.*assistantfinal))"""
 _ENDS = rf"""</{_NAMES}>|\[/THINK\]|◁/think▷|<?\|endthink\|>?|<\|END_THINKING\|>|<\|end_of_thought\|>|<\|/think\|>
-    |<\|inner_suffix\|>|<\|channel\|>final{_HARMONY}|<channel\|>|<unused95>|assistantfinal
+    |<\|inner_suffix\|>|<\|channel\|>final{_HARMONY}|<channel\|>|<unused95>|(?<=\S)assistantfinal
     |\[BEGIN[ ]FINAL[ ]RESPONSE\]"""
 """How models mark their reasoning: as tags, in the channels of Harmony and Gemma, and as these look without their
 special tokens (`analysis…assistantfinal…`)."""
