@@ -15,9 +15,14 @@ def private_folder(path: Path) -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """The file, empty if it was not there, closed to everybody but its owner. OSError when it cannot be made."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    _close(path, 0o600)
+    """The file, empty if it was not there, closed to everybody but its owner. OSError when it cannot be made.
+
+    One that is there is not opened: a process that closes any descriptor of a SQLite file loses its locks on it.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        _close(path, 0o600)
     return path
 
 

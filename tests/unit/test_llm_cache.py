@@ -79,6 +79,21 @@ async def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(cache: Reply
     assert all(cache.get(one.key) is not None for one in good)
 
 
+async def test_another_process_may_open_and_close_the_cache_of_one_that_writes(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    program = "import sys; from tasks.foundation.llm.cache import ReplyCache; ReplyCache(sys.argv[1]).close()"
+    with ReplyCache(path) as cache:
+        for number in range(3):
+            await cache.put(entry(f"before {number}"))
+            command = [sys.executable, "-c", program, str(path)]
+            assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == 0
+            assert path.with_name("replies.sqlite-wal").exists(), "the last one to close takes it away, and is not the last"
+            await cache.put(entry(f"after {number}", "x" * 20_000))
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+        assert connection.execute("select count(*) from replies").fetchone() == (6,)
+
+
 async def test_replies_are_their_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o755)
