@@ -20,7 +20,8 @@ from tasks.foundation.checkout import ROOT
 from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ColloquyError, StoreError
 from tasks.foundation.languages import LANGUAGES
-from tasks.foundation.llm.models import check_ready, load_models
+from tasks.foundation.llm.models import check_ready
+from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.llm.reach import silent
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.sections import Source
@@ -123,7 +124,7 @@ def _source(source: Source) -> Finding:
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
-    models = load_models()
+    models = all_models(Layout.default())
     for alias, roles in roles_by_alias(settings).items():
         try:
             spec = models[alias]

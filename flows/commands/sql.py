@@ -44,8 +44,7 @@ def sql(
 
         Shell(layout, form, build).run()
         return
-    if form is Format.table:
-        _say_build(layout, build)
+    _say_build(layout, build)
     parts = pieces(query)
     if any(is_command(part) for part in parts):
         from flows.commands.shell import Shell

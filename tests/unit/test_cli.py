@@ -385,6 +385,15 @@ def test_a_price_is_unknown_unless_it_is_given(
         Endpoint(base_url, None, "mine", None, None, "much").entry("mine")
 
 
+def test_the_doctor_knows_the_models_of_the_artifacts(colloquy: Run, tmp_path: Path) -> None:
+    entry = {"provider": "scripted", "name": "tasks.foundation.llm.providers.scripted:from_schema", "family": "own"}
+    add_model(Layout.default(), "house-model", entry)
+    profile = tmp_path / "mine.yaml"
+    profile.write_text("description: mine\nvoting: {arbiter: house-model}\n", encoding="utf-8")
+    lines = colloquy("doctor", "--profile", str(profile)).out.splitlines()
+    assert [line.split()[0] for line in lines if "house-model" in line] == ["ok"]
+
+
 def test_the_doctor_never_shows_a_key(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
     monkeypatch.delenv("GEMINI_API_KEY", raising=False)

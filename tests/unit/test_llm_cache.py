@@ -87,7 +87,9 @@ async def test_another_process_may_open_and_close_the_cache_of_one_that_writes(t
             await cache.put(entry(f"before {number}"))
             command = [sys.executable, "-c", program, str(path)]
             assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == 0
-            assert path.with_name("replies.sqlite-wal").exists(), "the last one to close takes it away, and is not the last"
+            assert path.with_name("replies.sqlite-wal").exists(), (
+                "it goes with the last one to close, which this is not"
+            )
             await cache.put(entry(f"after {number}", "x" * 20_000))
     with sqlite3.connect(path) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)

@@ -292,10 +292,10 @@ class ReplyCache:
             raise self._trouble("cannot be read", error) from error
 
     def _trouble(self, what: str, error: Exception) -> StoreError:
-        return StoreError(
-            f"The reply cache {self.path} {what}: {error}. Check the disk's free space and permissions;"
-            " what was committed before is safe."
-        )
+        advice = "Check the disk's free space and permissions; what was committed before is safe."
+        if "malformed" in str(error) or "not a database" in str(error):
+            advice = "The file is damaged: move it away; an export of it can be taken in (`colloquy cache import`)."
+        return StoreError(f"The reply cache {self.path} {what}: {error}. {advice}")
 
 
 def switch_to_wal(connection: sqlite3.Connection) -> None:

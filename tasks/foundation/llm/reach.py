@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from functools import cache
 from urllib.parse import urlsplit
 
 from tasks.foundation.llm.request import ModelSpec
 
-KNOCK_SECONDS = 1.0
+KNOCK_SECONDS = 5.0
+"""Longer than a lost packet takes to be sent again, more than once."""
 PORTS = {"http": 80, "https": 443}
 
 
@@ -18,7 +20,13 @@ def silent(spec: ModelSpec) -> str | None:
     if url.hostname not in ("localhost", "127.0.0.1", "::1"):
         return None
     try:
-        socket.create_connection((url.hostname, url.port or PORTS[url.scheme]), timeout=KNOCK_SECONDS).close()
+        _knock(url.hostname, url.port or PORTS[url.scheme])
     except OSError as error:
         return f"{spec.alias}: nothing answers at {spec.base_url} ({error.strerror or error}); start its server"
     return None
+
+
+@cache
+def _knock(host: str, port: int) -> None:
+    """Once a process at each address that answers, however many models are served there. OSError when none does."""
+    socket.create_connection((host, port), timeout=KNOCK_SECONDS).close()
