@@ -120,7 +120,9 @@ class Colloquy:
         }
 
     def _run_arguments(self, arguments: tuple[str, ...]) -> list[str]:
-        settings = [word for setting in self.settings for word in ("--set", setting)]
+        given = {word.partition("=")[0] for word in arguments}
+        chain = [setting for setting in self.settings if setting.partition("=")[0] not in given]
+        settings = [word for setting in chain for word in ("--set", setting)]
         return ["--profile", "test", *settings, *arguments]
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
