@@ -44,7 +44,8 @@ def sql(
 
         Shell(layout, form, build).run()
         return
-    _say_build(layout, build)
+    if form is Format.table:
+        _say_build(layout, build)
     parts = pieces(query)
     if any(is_command(part) for part in parts):
         from flows.commands.shell import Shell

@@ -339,6 +339,12 @@ def entry(run_id: str, *, stage: str) -> Entry:
     return Entry(run_id, "{}", reply, run_id, "r1", stage, "scripted-a", datetime(2026, 12, 1, tzinfo=UTC))
 
 
+def test_a_file_that_only_the_query_names_is_not_called_a_file_of_a_build(colloquy: Run) -> None:
+    ended = colloquy("sql", "from '/nowhere/mine.csv'")
+    assert ended.code == 2
+    assert "/nowhere/mine.csv" in ended.err and "of a build" not in ended.err
+
+
 def test_ages_are_read_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert age("12h").total_seconds() == 12 * 3600
     with pytest.raises(ConfigError):

@@ -211,7 +211,8 @@ def _empty_file() -> bytes:
 
 @contextmanager
 def told_of_reading() -> Iterator[None]:
-    """StoreError where DuckDB cannot read a part of a build, or write its own file."""
+    """StoreError where DuckDB cannot read a part of a build, or write its own file. Another file, which a user's query
+    names, is DuckDB's to tell of."""
     try:
         yield
     except duckdb.IOException as error:
@@ -221,6 +222,8 @@ def told_of_reading() -> Iterator[None]:
                 f"the database file cannot be written: {first}. What was committed is safe; free some space and run "
                 "the same command, it goes on where it stopped."
             ) from None
+        if "/build=" not in first and ".duckdb" not in first:
+            raise
         raise StoreError(
             f"a file of a build cannot be read: {first}. `colloquy status` names the stages whose files are missing, "
             "and `colloquy run` makes them again (replies come from the cache)."
