@@ -30,7 +30,7 @@ demo: models  ## the whole pipeline on embedded models and the bundled sample
 	@echo "look on: the report (its path is above) in a browser; \`make serve\` for the Prefect UI; \`$(BIN)/colloquy sql\` to ask more"
 
 test: models  ## all tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)  ## style, types, import rules, SQL style
 	$(BIN)/ruff check .
