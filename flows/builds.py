@@ -8,10 +8,10 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows.checks import ChecksFoundRows, check_build
+from flows.chain.checks import ChecksFoundRows, check_build
 from flows.identity import named_run
 from flows.options import BuildOptions, ReleaseOptions, ReportOptions
-from flows.posting import post_checks, post_report
+from flows.prefect_artifacts import post_checks, post_report
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import write_release
 from tasks.report.build import write_report

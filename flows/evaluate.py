@@ -8,10 +8,10 @@ import logging
 from prefect import flow
 
 from flows import chain
+from flows.chain.preflight import look_ahead
 from flows.ending import ending, results_of
 from flows.identity import settled_run
 from flows.options import EvaluateOptions
-from flows.preflight import look_ahead
 from flows.results import StageResult
 from flows.stage_flow import log_what_is_said
 from flows.stages import FLOWS, Ended

@@ -25,8 +25,6 @@ from prefect.utilities.urls import url_for
 from pydantic import ValidationError
 
 from flows import chain
-from flows.environment import without_login
-from flows.furnishing import POOL
 from flows.options import (
     BuildOptions,
     EvaluateOptions,
@@ -36,6 +34,8 @@ from flows.options import (
     RunOptions,
     StageName,
 )
+from flows.server.environment import without_login
+from flows.server.furnishing import POOL
 from tasks.foundation.errors import ColloquyError
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from prefect.cache_policies import NO_CACHE
 
 from flows import chain
 from flows.ending import announce, ending
-from flows.environment import OUR_LOGGERS, spare_loopback
 from flows.identity import settled_run, signature
-from flows.lending import PrefectLender
 from flows.options import EVALUATION, RunOptions
-from flows.posting import post_progress, post_result
+from flows.prefect_artifacts import post_progress, post_result
 from flows.results import OBSERVERS, StageResult, result_of
+from flows.server.environment import OUR_LOGGERS, spare_loopback
+from flows.shared_limits import PrefectLender
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.limits import gates_of_process
 from tasks.foundation.run import StageRun, Workspace

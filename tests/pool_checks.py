@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.foundation.encoder import Encoder
+from tasks.foundation.texts.encoder import Encoder
 
 BATCHES_APART = 1e-5
 """How far cosines of stored vectors may be from those that decided."""

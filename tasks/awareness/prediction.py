@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tasks.foundation.elements import TRAITS, canonical_emotion
+from tasks.foundation.demo.elements import TRAITS, canonical_emotion
 from tasks.foundation.tables.dialogues import AwarenessTask
 
 

@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.elements import BigFiveValue, ReplyModel, list_of, names_in
-from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.demo.elements import BigFiveValue, ReplyModel, list_of, names_in
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import Label, taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.taxonomies import Label, taxonomy
 
 PHRASE, SENTENCES = 200, 400
 """Characters that a label in a few words, and one in sentences, may have."""

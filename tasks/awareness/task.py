@@ -17,9 +17,9 @@ from pydantic import BaseModel
 
 from tasks.awareness.prediction import prediction_of
 from tasks.awareness.prompts import PROMPTS, inputs_of, reply_of
+from tasks.foundation.demo.records import rows_by
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.records import rows_by
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem
 from tasks.foundation.tables.evaluation import AwarenessPrediction

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from tasks.foundation.prompts import Inputs, Prompt
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 
 
 class SeedReply(BaseModel):

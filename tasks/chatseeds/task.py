@@ -26,10 +26,10 @@ from typing import Any
 import polars as pl
 
 from tasks.chatseeds.prompts import SEED, SeedReply, seed_inputs, seed_reply
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import ModelError, TooManyFailures
 from tasks.foundation.ids import content_id
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.evaluation import ChatSeed
 from tasks.foundation.tables.types import Language
 

@@ -15,12 +15,12 @@ from tasks.conflicts.prompts import (
 )
 from tasks.conflicts.select import how_many
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, View
 from tasks.foundation.planning.extremes import largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span
 from tasks.foundation.tables.scenes import Conflict
+from tasks.foundation.texts.languages import LANGUAGES
 
 LEAST_COHERENT = 0.25
 """Of the pairings; a plausible least, unless `conflicts.if_none` expects that none is."""

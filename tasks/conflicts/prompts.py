@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.elements import ReplyModel, names_in
-from tasks.foundation.prompts import Inputs, Prompt
-from tasks.foundation.records import IDENTITY_FACTS, describe, facts_of
+from tasks.foundation.demo.elements import ReplyModel, names_in
+from tasks.foundation.demo.records import IDENTITY_FACTS, describe, facts_of
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Scene
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.taxonomies import taxonomy
 
 
 class Assessment(ReplyModel):

@@ -30,15 +30,15 @@ from tasks.conflicts.prompts import (
     reflection_reply,
 )
 from tasks.conflicts.select import Candidate, Selection, best_ranked, how_many, select_evenly
+from tasks.foundation.demo.records import rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
-from tasks.foundation.records import rows_by, scenes_and_characters
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import Row, Table
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
 from tasks.foundation.tables.types import Language, Score10
-from tasks.foundation.taxonomies import taxonomy
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, Vie
 from tasks.foundation.planning.extremes import SHORT_PHRASE, filler
 from tasks.foundation.planning.meter import Meter, PromptSize
 from tasks.foundation.planning.span import Span
-from tasks.foundation.sections import ConversationSection
+from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.tables.evaluation import ChatSeed, Conversation, ConversationTurn
 
 

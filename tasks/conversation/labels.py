@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import WithJsonSchema
 
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.settings.taxonomies import taxonomy
 
 EXPLICIT, LATENT, EMOTION = "explicit_intent", "latent_intent", "user_emotion"
 TAXONOMIES = (EXPLICIT, LATENT, EMOTION)

@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Progress, label_lines, one_of
-from tasks.foundation.prompts import Inputs, Prompt
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 
 USER_TEXT_CHARACTERS = 500
 

@@ -7,7 +7,7 @@ from tasks.conversation.loop import Talk, Turn
 from tasks.conversation.prompts import SIMULATE
 from tasks.conversation.stopping import STOP_RULE
 from tasks.foundation.ids import content_id
-from tasks.foundation.sections import ConversationSection
+from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.tables.evaluation import Conversation, ConversationTurn
 
 

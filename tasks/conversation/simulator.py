@@ -21,7 +21,7 @@ from tasks.conversation.prompts import SIMULATE, Exchange, SimulatedTurn, Simula
 from tasks.conversation.role_breaks import spoken, trouble_in
 from tasks.conversation.target import exchanges
 from tasks.foundation.errors import ModelError
-from tasks.foundation.sections import ConversationSection
+from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.stage import Asker
 
 Trouble = Literal["labels", "role", "repeat", "empty"]

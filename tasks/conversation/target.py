@@ -22,7 +22,7 @@ from tasks.conversation.prompts import (
 )
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import Message
-from tasks.foundation.sections import ConversationSection
+from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.stage import Asker
 
 

@@ -46,9 +46,9 @@ from tasks.conversation.prompts import ANSWER, PERCEIVE, SIMULATE
 from tasks.conversation.rows import conversation_row, turn_rows
 from tasks.conversation.simulator import Simulator
 from tasks.conversation.target import Target
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.records import rows_by
+from tasks.foundation.demo.records import rows_by
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.evaluation import ChatSeed
 
 log = logging.getLogger(__name__)

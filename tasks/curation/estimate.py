@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from tasks.curation.gold import goal_gold, persona_gold, scene_gold, utterance_gold
 from tasks.curation.settle import Labels, Settled
 from tasks.curation.task import Verified, as_episode, as_item
-from tasks.foundation.elements import reviewed_labels
+from tasks.foundation.demo.elements import reviewed_labels
+from tasks.foundation.demo.records import Record
 from tasks.foundation.planning.estimate import Estimate, Kind, Portion, View
 from tasks.foundation.planning.records import longest_labels, records
 from tasks.foundation.planning.span import Span
-from tasks.foundation.records import Record
-from tasks.foundation.sections import PerLanguage
+from tasks.foundation.settings.sections import PerLanguage
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
 
 TASKS: tuple[AwarenessTask, ...] = ("goal", "persona", "scene", "utterance")

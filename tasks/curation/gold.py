@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.curation.settle import Labels
-from tasks.foundation.elements import CATALOGUE, TRAITS, Group, path_of
-from tasks.foundation.records import Record, describe, facts_of, transcript
+from tasks.foundation.demo.elements import CATALOGUE, TRAITS, Group, path_of
+from tasks.foundation.demo.records import Record, describe, facts_of, transcript
 
 
 def goal_gold(labels: Labels) -> dict[str, Any]:

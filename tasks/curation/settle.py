@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.foundation.elements import checked, comparison_key, kind_of, value_hash
+from tasks.foundation.demo.elements import checked, comparison_key, kind_of, value_hash
 from tasks.foundation.errors import TableError
 from tasks.foundation.tables.dialogues import HumanReview, Verdict
 

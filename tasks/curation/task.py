@@ -26,15 +26,15 @@ from tasks.curation.gold import (
 )
 from tasks.curation.sample import sample_ids, sample_utterances
 from tasks.curation.settle import Labels, least_rejected, restored, settle_all, why_taken_out
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.elements import comparison_key, reviewed_labels
+from tasks.foundation.demo.elements import comparison_key, reviewed_labels
+from tasks.foundation.demo.records import RECORD_TABLES, Record, records
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
-from tasks.foundation.languages import LANGUAGES
-from tasks.foundation.records import RECORD_TABLES, Record, records
 from tasks.foundation.stage import Prepared, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
 from tasks.foundation.tables.operations import Reject
+from tasks.foundation.texts.languages import LANGUAGES
 
 log = logging.getLogger(__name__)
 

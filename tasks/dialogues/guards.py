@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tasks.foundation.elements import comparison_key
+from tasks.foundation.demo.elements import comparison_key
 
 UTTERANCE_CHARACTERS = 1200
 """An utterance longer than this after mending is no utterance; the dialogue is refused, never cut."""

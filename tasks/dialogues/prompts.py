@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.elements import MOST_STANCES, WORKFLOW_STEPS, ReplyModel, StanceValue, StrategyValue
-from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.demo.elements import MOST_STANCES, WORKFLOW_STEPS, ReplyModel, StanceValue, StrategyValue
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.taxonomies import taxonomy
 
 
 class WrittenTurn(ReplyModel):

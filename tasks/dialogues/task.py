@@ -34,10 +34,10 @@ from tasks.dialogues.prompts import (
     turn_field,
     written_dialogue,
 )
-from tasks.foundation.elements import canonical_emotion
+from tasks.foundation.demo.elements import canonical_emotion
+from tasks.foundation.demo.records import describe, facts_of, rows_by, scenes_and_characters, transcript
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import content_id
-from tasks.foundation.records import describe, facts_of, rows_by, scenes_and_characters, transcript
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import Character

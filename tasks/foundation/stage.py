@@ -18,15 +18,15 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.encoder import Encoder
+from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import Message, ModelSpec
-from tasks.foundation.prompts import Prompt
-from tasks.foundation.sections import Source
 from tasks.foundation.settings import Settings
-from tasks.foundation.similarity import Similarity
+from tasks.foundation.settings.sections import Source
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Row, Table
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.similarity import Similarity
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows by table name (a declared table that the stage writes, or one of its drafts)."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tasks.foundation.demo.records import transcript
 from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, View
 from tasks.foundation.planning.extremes import SHORT_PHRASE, filler
 from tasks.foundation.planning.meter import Meter, PromptSize
 from tasks.foundation.planning.span import Span
-from tasks.foundation.records import transcript
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.tables.evaluation import Interaction, InteractionTurn
 from tasks.interaction.prompts import SPEAK, Speech, speak_inputs

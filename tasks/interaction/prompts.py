@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from tasks.foundation.elements import ReplyModel
-from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.demo.elements import ReplyModel
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import InteractionEpisode
-from tasks.foundation.taxonomies import taxonomy
 
 KNOWS_BACKGROUND = 4
 """Familiarity from which on a side knows the other's background. Numbers are compared: 10 is not 1."""

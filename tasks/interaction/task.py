@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tasks.foundation.demo.records import rows_by, transcript
 from tasks.foundation.ids import content_id
-from tasks.foundation.records import rows_by, transcript
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import InteractionEpisode

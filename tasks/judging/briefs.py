@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tasks.foundation.records import groups_by, rows_by
+from tasks.foundation.demo.records import groups_by, rows_by
 from tasks.foundation.stage import StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem, InteractionEpisode
 from tasks.foundation.tables.evaluation import AwarenessPrediction, Interaction, InteractionTurn

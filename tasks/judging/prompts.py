@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from tasks.foundation.elements import ReplyModel
-from tasks.foundation.prompts import Inputs, Prompt
-from tasks.foundation.records import transcript
+from tasks.foundation.demo.elements import ReplyModel
+from tasks.foundation.demo.records import transcript
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, InteractionEpisode
 from tasks.foundation.tables.evaluation import InteractionTurn
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.taxonomies import taxonomy
 
 
 class Scored10(ReplyModel):

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, create_model
 
-from tasks.foundation.elements import ReplyModel
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.demo.elements import ReplyModel
+from tasks.foundation.settings.taxonomies import taxonomy
 
 RUBRIC = "rubric"
 SCALES: dict[str, tuple[float, ...]] = {"half": (0, 0.5, 1), "binary": (0, 1)}

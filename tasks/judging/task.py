@@ -25,10 +25,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import ModelError
-from tasks.foundation.prompts import Prompt
+from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.judging.briefs import Brief, FinalBrief, InteractionBrief, PredictionBrief, TurnBrief, briefs
 from tasks.judging.compare import answer_of
 from tasks.judging.families import Party, check_families

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.sections import SubsampleSection
+from tasks.foundation.settings.sections import SubsampleSection
 from tasks.foundation.stage import StageContext
 from tasks.judging.subsample import stratified
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.sections import MetricsSection
+from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.results import Comparison, Metric
 from tasks.metrics.alpha_sweep import RankChange, rank_changes

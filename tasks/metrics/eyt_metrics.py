@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.foundation.languages import LANGUAGES, language_of
-from tasks.foundation.sections import MetricsSection
+from tasks.foundation.settings.sections import MetricsSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.evaluation import TurnDrift
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.texts.languages import LANGUAGES, language_of
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
 from tasks.metrics.completion import completion_metrics, satisfaction

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import polars as pl
 
-from tasks.foundation.elements import GROUPS, comparison_key, kind_of, value_hash
+from tasks.foundation.demo.elements import GROUPS, comparison_key, kind_of, value_hash
 from tasks.foundation.stats.agreement import (
     Agreed,
     cohen_kappa,

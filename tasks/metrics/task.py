@@ -25,15 +25,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import digest, seed_of
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.results import Agreement
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.encoder import Encoder
 from tasks.metrics.demo_benchmark import DemoBench
 from tasks.metrics.drift import Encode
 from tasks.metrics.eyt_benchmark import EytBench

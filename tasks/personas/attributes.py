@@ -13,10 +13,10 @@ from typing import Literal
 from pydantic import Field
 
 from tasks.foundation.ids import content_id, seed_of
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import BigFive
 from tasks.foundation.tables.types import Int32, Language, Row
-from tasks.foundation.taxonomies import taxonomy
 from tasks.personas.inspirations import Inspiration
 
 TAXONOMIES = ("attributes", "age_band")

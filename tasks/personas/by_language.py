@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from tasks.foundation.dedupe import Deduplicated, deduplicate
-from tasks.foundation.dedupe_texts import deduplicate_texts
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
-from tasks.foundation.languages import LANGUAGES
-from tasks.foundation.sections import DedupSection
-from tasks.foundation.similarity import Similarity
+from tasks.foundation.settings.sections import DedupSection
 from tasks.foundation.stage import Stored
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.dedupe import Deduplicated, deduplicate
+from tasks.foundation.texts.dedupe_texts import deduplicate_texts
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.languages import LANGUAGES
+from tasks.foundation.texts.similarity import Similarity
 from tasks.personas.gather import Gathered
 from tasks.personas.held import Candidates, sliced
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.tables import TABLES
 from tasks.personas.pieces import PieceCounter
 from tasks.personas.reading import Persona, Reading

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import BigFive, Character, Diversity
 from tasks.foundation.tables.types import Language
-from tasks.foundation.taxonomies import taxonomy
 
 GENDERS = ("M", "F")
 LEVELS = ("High", "Low")

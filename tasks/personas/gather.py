@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import SourceRejects
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tasks.foundation.languages import language_of
 from tasks.foundation.stage import Stored
+from tasks.foundation.texts.languages import language_of
 from tasks.personas.gather import Gathered
 
 

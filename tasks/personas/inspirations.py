@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import digest
-from tasks.foundation.sections import InspirationSource
+from tasks.foundation.settings.sections import InspirationSource
 from tasks.foundation.sources.texts import one_line
 from tasks.foundation.tables.types import Language
 

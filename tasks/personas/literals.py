@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any
 
-from tasks.foundation.once import GivenTwice, once
+from tasks.foundation.settings.strict_yaml import GivenTwice, once
 from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.texts import one_line
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.foundation.encoder import Encoder
+from tasks.foundation.texts.encoder import Encoder
 
 MOST_CHARACTERS = 16_000_000
 """Of the words remembered; beyond that all are forgotten, and counted again as they come."""

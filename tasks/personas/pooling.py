@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.dedupe import Deduplicated, warn_if_most_dropped
-from tasks.foundation.sections import PersonasSection
+from tasks.foundation.settings.sections import PersonasSection
 from tasks.foundation.stage import Stored, TableWriter
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate, PersonaPoolRow
+from tasks.foundation.texts.dedupe import Deduplicated, warn_if_most_dropped
 from tasks.personas.by_language import SimilarityOf, deduplicate_each
 from tasks.personas.gather import Gathered
 from tasks.personas.held import Candidates, load

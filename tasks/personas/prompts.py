@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import BigFive
 from tasks.foundation.tables.types import Language
-from tasks.foundation.taxonomies import taxonomy
 from tasks.personas.attributes import CharacterBrief
 
 _GENDER = {"en": {"M": "male", "F": "female"}, "zh": {"M": "男", "F": "女"}}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.language import row_language
 from tasks.foundation.sources.texts import one_line, unless_blank

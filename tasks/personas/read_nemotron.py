@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.language import row_language
 from tasks.foundation.tables.types import Language

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tasks.foundation.ids import canonical_json, digest
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, Problem, SourceRow, Unwanted, open_source
 from tasks.foundation.sources.language import row_language
 from tasks.foundation.tables.types import Language

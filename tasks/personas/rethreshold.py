@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tasks.foundation.dedupe import deduplicate
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import StoreError
-from tasks.foundation.nearest import SearchName
+from tasks.foundation.texts.dedupe import deduplicate
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.nearest import SearchName
 from tasks.personas.held import text_hash
 
 READ_AT_ONCE = 4096

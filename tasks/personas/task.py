@@ -12,18 +12,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.distinct import duplicates_among
-from tasks.foundation.diversity import likeness
+from tasks.foundation.demo.records import rows_by
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.languages import LANGUAGES
-from tasks.foundation.records import rows_by
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
 from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import Character, Diversity, Duplicate
+from tasks.foundation.texts.distinct import duplicates_among
+from tasks.foundation.texts.diversity import likeness
+from tasks.foundation.texts.languages import LANGUAGES
 from tasks.personas.attributes import BRIEFS, TAXONOMIES, CharacterBrief, draw_briefs
 from tasks.personas.coverage import coverage_row
 from tasks.personas.gather import Gathered, Writers, gather

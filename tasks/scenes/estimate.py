@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, View
 from tasks.foundation.planning.extremes import filler, largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span
-from tasks.foundation.sections import ScenesSection
+from tasks.foundation.settings.sections import ScenesSection
 from tasks.foundation.tables.scenes import Scene, SeedDialogue, SeedTurn
+from tasks.foundation.texts.languages import LANGUAGES
 from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
 
 

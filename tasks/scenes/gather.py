@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.foundation.sections import SceneSource, ScenesSection
+from tasks.foundation.settings.sections import SceneSource, ScenesSection
 from tasks.foundation.sources import BadRow, Problem, SourceRejects, SourceRow, Unwanted
 from tasks.foundation.sources.language import row_language
 from tasks.foundation.sources.usable import refuse_unusable

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
-from tasks.foundation.prompts import Inputs, Prompt
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.scenes import SeedDialogue
 from tasks.foundation.tables.types import Language
-from tasks.foundation.taxonomies import taxonomy
 
 Goal = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=200)]
 Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.foundation.languages import language_of
-from tasks.foundation.sections import SceneSource
+from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.texts import one_line, unless_blank
+from tasks.foundation.texts.languages import language_of
 from tasks.scenes.reading import SourceDialogue, alternating, speakers_of, texts_of
 from tasks.scenes.rejoin import rejoin, tidy
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.foundation.sections import SceneSource
+from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.scenes.reading import SourceDialogue, alternating, texts_of
 from tasks.scenes.rejoin import rejoin

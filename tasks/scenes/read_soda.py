@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.foundation.sections import SceneSource
+from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.texts import one_line
 from tasks.scenes.reading import SourceDialogue, speakers_of, texts_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.foundation.ids import content_id
-from tasks.foundation.sections import SceneSource
+from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.sources import BadRow, Unwanted
 from tasks.foundation.sources.language import WHY
 from tasks.foundation.sources.texts import one_line

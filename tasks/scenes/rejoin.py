@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from tasks.foundation.languages import HAN
+from tasks.foundation.texts.languages import HAN
 
 _CJK = re.compile(f"[{HAN}\u3000-\u303f\uff00-\uffef\u2018-\u201f\u2026\u2014\u00b7\uff5e]")
 """Han characters, Chinese and full-width punctuation."""

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.foundation.ids import digest
-from tasks.foundation.near_texts import NearTexts
 from tasks.foundation.stage import Stored
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.near_texts import NearTexts
 from tasks.scenes.repeats import folded
 
 SEEDS = TABLES["seed_dialogues"]

@@ -11,19 +11,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tasks.foundation.accounting import Accounting
-from tasks.foundation.dedupe import warn_if_most_dropped
-from tasks.foundation.distinct import duplicates_among
-from tasks.foundation.diversity import likeness
+from tasks.foundation.demo.records import rows_by
 from tasks.foundation.ids import content_id
-from tasks.foundation.languages import LANGUAGES
-from tasks.foundation.records import rows_by
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import Scene, SeedDialogue
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.dedupe import warn_if_most_dropped
+from tasks.foundation.texts.distinct import duplicates_among
+from tasks.foundation.texts.diversity import likeness
+from tasks.foundation.texts.languages import LANGUAGES
 from tasks.scenes.balance import surplus
 from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.nameless import without_names

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.foundation.elements import comparison_key
+from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.ids import canonical_json, seeded_order
 from tasks.foundation.tables.dialogues import Verdict
 from tasks.voting.tally import Tally, tally

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.foundation.elements import reviewed_labels
+from tasks.foundation.demo.elements import reviewed_labels
+from tasks.foundation.demo.records import Record
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.planning.estimate import Ask, Estimate, Portion, View
 from tasks.foundation.planning.extremes import compact
 from tasks.foundation.planning.meter import PromptSize, Reply
 from tasks.foundation.planning.records import longest_labels, records
 from tasks.foundation.planning.span import Span
-from tasks.foundation.records import Record
-from tasks.foundation.sections import VotingSection
+from tasks.foundation.settings.sections import VotingSection
 from tasks.voting.ballots import Ballot
 from tasks.voting.prompts import (
     REVIEW,

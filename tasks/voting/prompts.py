@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter, create_model
 
-from tasks.foundation.elements import Kind, ReplyModel, kind_of, value_type
+from tasks.foundation.demo.elements import Kind, ReplyModel, kind_of, value_type
+from tasks.foundation.demo.records import Record, transcript
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.prompts import Inputs, Prompt
-from tasks.foundation.records import Record, transcript
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.voting.ballots import REJECT, Ballot
 
 MOST_CHANGES = 12

@@ -18,10 +18,10 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tasks.foundation.elements import checked, comparison_key, kind_of, number_of, reviewed_labels
+from tasks.foundation.demo.elements import checked, comparison_key, kind_of, number_of, reviewed_labels
+from tasks.foundation.demo.records import RECORD_TABLES, Record, records
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.records import RECORD_TABLES, Record, records
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Review, Vote
 from tasks.voting.ballots import Answer, Ballot, ballot_of, verdict_of

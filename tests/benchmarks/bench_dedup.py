@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.foundation.dedupe import Deduplicated, deduplicate
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import seeded_order
-from tasks.foundation.nearest.numerics import fastest_product
+from tasks.foundation.texts.dedupe import Deduplicated, deduplicate
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.nearest.numerics import fastest_product
 from tasks.foundation.weights import missing
 from tests.benchmarks import dedup_rivals as rivals
 from tests.benchmarks.dedup_corpus import DIMENSIONS, like_sentences, personas

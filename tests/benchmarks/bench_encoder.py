@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tasks.foundation.encoder import SLACK, Encoder
-from tasks.foundation.encoding.network import PIECES_AT_ONCE, batches
+from tasks.foundation.texts.encoder import SLACK, Encoder
+from tasks.foundation.texts.encoding.network import PIECES_AT_ONCE, batches
 from tasks.foundation.weights import missing, path_of
 from tests.benchmarks.dedup_corpus import personas
 

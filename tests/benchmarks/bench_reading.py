@@ -25,12 +25,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.foundation.checkout import ROOT
-from tasks.foundation.encoder import Encoder
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import describe_part, open_part
 from tasks.foundation.tables import TABLES
+from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.weights import missing, path_of
 from tasks.personas.by_language import Some
 from tasks.personas.gather import Gathered, Writers, gather

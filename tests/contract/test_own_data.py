@@ -9,9 +9,9 @@ import pytest
 
 from flows import chain
 from flows.options import RunOptions
-from tasks.foundation.checkout import ROOT
 from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.run import Workspace
+from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.layout import Layout
 from tasks.personas.task import STAGE as PERSONAS

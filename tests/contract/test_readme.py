@@ -10,11 +10,11 @@ from typing import get_args
 import pytest
 import typer
 
-from flows.cli import app
+from flows.cli.main import app
 from flows.options import RebuildOptions, StageName
-from tasks.foundation.checkout import ROOT
-from tasks.foundation.sections import PersonaSource, SceneSource
 from tasks.foundation.settings import profile_names
+from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.settings.sections import PersonaSource, SceneSource
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {

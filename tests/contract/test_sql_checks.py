@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from flows.checks import CHECKS, check_files, run_check, run_checks
+from flows.chain.checks import CHECKS, check_files, run_check, run_checks
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
 from tasks.foundation.tables import TABLES
-from tasks.foundation.taxonomies import taxonomy
 from tests.contract.sql_rows import NOON, Rows, good, tables_of
 
 Plant = Callable[[Rows], object]

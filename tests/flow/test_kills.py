@@ -57,7 +57,7 @@ def real_chain(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str],
 
     def new(name: str) -> Colloquy:
         (tmp_path / name).mkdir()
-        return Colloquy(tmp_path / name, "flows.cli", prefect_server.environment, settings)
+        return Colloquy(tmp_path / name, "flows.cli.main", prefect_server.environment, settings)
 
     return new
 

@@ -8,7 +8,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.lending import PrefectLender, limit_name
+from flows.shared_limits import PrefectLender, limit_name
 from tasks.foundation.llm.limits import Gate, Result
 from tests.flow.conftest import PrefectServer
 

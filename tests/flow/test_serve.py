@@ -21,9 +21,10 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from flows import chain, environment
-from flows.local_server import free_port
-from tasks.foundation.checkout import ROOT
+from flows import chain
+from flows.server import environment
+from flows.server.local_server import free_port
+from tasks.foundation.settings.checkout import ROOT
 from tests.flow.conftest import PATIENCE_SECONDS, heed_the_terminal, until
 
 pytestmark = pytest.mark.flow
@@ -51,7 +52,7 @@ class Served:
 
     @property
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "flows.cli", "serve", "--port", str(self.port)]
+        return [sys.executable, "-m", "flows.cli.main", "serve", "--port", str(self.port)]
 
     def begin(self) -> None:
         """`colloquy serve`, once it is up."""
@@ -277,7 +278,7 @@ def test_what_was_edited_stays_and_what_is_missing_is_made(served: Served, tmp_p
 def test_a_server_or_worker_that_dies_is_started_again(served: Served) -> None:
     os.kill(served.pid("worker start --pool colloquy"), signal.SIGKILL)
     until(lambda: served.has_said("the worker ended by itself (code -9"))
-    os.kill(served.pid(f"flows.local_server {served.port}"), signal.SIGKILL)
+    os.kill(served.pid(f"flows.server.local_server {served.port}"), signal.SIGKILL)
     until(lambda: served.has_said("the server ended by itself (code -9"))
     until(lambda: environment.answers(served.api))
     run = served.ended(served.start("check", {"build": "nobody-made-it"}))

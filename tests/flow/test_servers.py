@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.local_server import free_port
+from flows.server.local_server import free_port
 from tests.flow.conftest import PATIENCE_SECONDS, Colloquy, server_at, until
 
 pytestmark = pytest.mark.flow
@@ -27,7 +27,7 @@ def test_a_temporary_server_that_dies_ends_the_run_which_goes_on_later(toy: Coll
     alone = {"PREFECT_API_URL": "", "PREFECT_HOME": str(toy.folder / "home")}
     run = toy.start(COLLOQUY_SCRIPTED_LATENCY="0.5", **alone)
     until(lambda: len(toy.replies()) >= 8, run)
-    os.kill(child_of(run, "flows.local_server"), signal.SIGKILL)
+    os.kill(child_of(run, "flows.server.local_server"), signal.SIGKILL)
     output = run.communicate(timeout=PATIENCE_SECONDS)[0]
     assert run.returncode == 4, output
     assert "the temporary Prefect server has ended (code -9). What was answered is kept" in output

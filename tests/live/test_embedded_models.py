@@ -12,9 +12,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tasks.foundation import weights
-from tasks.foundation.defuse import defused
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.defuse import defused
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.providers.embedded import EmbeddedProvider

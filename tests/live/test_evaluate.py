@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tasks.foundation import weights
-from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ConfigError, SourceError, StoreError
 from tasks.foundation.llm.own_models import add_model, adding, all_models
 from tasks.foundation.llm.providers.embedded import load_server
+from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import commits_of, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import import_release, write_release
@@ -61,7 +61,7 @@ def evaluate(artifacts: Path, *arguments: str) -> subprocess.CompletedProcess[st
         "LOCAL_KEY": KEY,
     }
     settings = [word for setting in SMALL for word in ("--set", setting)]
-    command = [sys.executable, "-m", "flows.cli", "evaluate", "--profile", "test", *arguments, *settings]
+    command = [sys.executable, "-m", "flows.cli.main", "evaluate", "--profile", "test", *arguments, *settings]
     return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
 
 

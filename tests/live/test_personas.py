@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.ids import content_id
+from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.weights import missing
 from tasks.personas.task import STAGE
 from tests.unit.source_stages import SAMPLE, FakeContext, rows_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tasks.foundation.accounting import Accounting
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit
 
 _BARE = Commit(

@@ -9,12 +9,11 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel
 
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ModelError
+from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.providers.scripted import from_schema
 from tasks.foundation.llm.reply import BadReply, read, schema_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall
-from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import load_settings
 from tasks.foundation.stage import Rows, Stage
 from tasks.foundation.store.parts import portion
@@ -22,6 +21,7 @@ from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import BigFive, Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
+from tasks.foundation.texts.encoder import Encoder
 
 FAMILIES = {"scripted-a": "a", "scripted-b": "b", "scripted-c": "c", "twin-of-a": "a", "twin-of-b": "b"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.ids import content_id
 from tasks.foundation.llm.request import Message
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate

@@ -16,18 +16,18 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
-from tasks.foundation.checkout import ROOT
-from tasks.foundation.encoder import Encoder
-from tasks.foundation.encoding.windows import LongTexts
+from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.prompts import Prompt
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.similarity import Similarity, similarity_of
+from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, portion
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.encoding.windows import LongTexts
+from tasks.foundation.texts.similarity import Similarity, similarity_of
 
 SAMPLE = ROOT / "configs" / "sample"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import StoreError
+from tasks.foundation.store.accounting import Accounting
 
 
 def test_every_row_ends_once() -> None:

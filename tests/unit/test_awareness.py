@@ -13,11 +13,11 @@ from tasks.awareness.prompts import reply_of
 from tasks.awareness.task import STAGE
 from tasks.curation.gold import goal_gold, persona_gold, scene_gold, utterance_gold
 from tasks.curation.settle import Settled
-from tasks.foundation.elements import labels_of
+from tasks.foundation.demo.elements import labels_of
+from tasks.foundation.demo.records import Record
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.request import RawReply, Usage
-from tasks.foundation.records import Record
 from tests.unit.dialogue_rows import character, conflict, dialogue, scene
 from tests.unit.evaluation_build import Bench, Models, item, texts, use
 

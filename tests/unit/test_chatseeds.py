@@ -17,9 +17,9 @@ from tasks.foundation.llm.reply import schema_of
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
-from tasks.foundation.taxonomies import taxonomy
 from tests.unit.conversation_rows import PERSONA, persona, pool_row, run, stage_of
 
 POOLS = ("nemotron_usa", "personamem_v2")

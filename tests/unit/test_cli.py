@@ -17,19 +17,19 @@ from typing import NamedTuple
 import duckdb
 import pytest
 
-from flows import cli
-from flows.commands.cache import age
-from flows.commands.evaluate import Endpoint
-from flows.commands.shell import Shell
-from flows.commands.sql import ends_input, pieces
-from flows.commands.status import age_of
+from flows.cli import main as cli
+from flows.cli.cache import age
+from flows.cli.evaluate import Endpoint
+from flows.cli.shell import Shell
+from flows.cli.sql import ends_input, pieces
+from flows.cli.status import age_of
 from tasks.foundation import errors
-from tasks.foundation.checkout import ROOT
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_rows import Entry
 from tasks.foundation.llm.own_models import add_model
 from tasks.foundation.llm.request import RawReply, Usage
+from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import rebuild_views
@@ -300,7 +300,7 @@ def test_enter_ends_the_input_once_the_statement_is_finished() -> None:
 
 
 def test_the_shell_survives_mistakes_and_knows_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from flows.commands.answers import Format
+    from flows.cli.answers import Format
 
     shell = Shell(Layout(tmp_path), Format.csv)
     for text in (

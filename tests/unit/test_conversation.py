@@ -19,11 +19,11 @@ from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.run import Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
 from tasks.foundation.tables.evaluation import ChatSeed, Conversation, ConversationTurn
-from tasks.foundation.taxonomies import taxonomy
 from tests.unit.conversation_rows import (
     FINAL_INTENT,
     OTHER_TARGET,

@@ -15,7 +15,7 @@ from tasks.conversation.loop import Answer, Ended, Event, Fault, Prediction, Tal
 from tasks.conversation.role_breaks import spoken, trouble_in
 from tasks.conversation.stopping import stop_reason
 from tasks.foundation.errors import FAILURE_KINDS, ConfigError, ModelError
-from tasks.foundation.taxonomies import taxonomy
+from tasks.foundation.settings.taxonomies import taxonomy
 
 GOLD = Gold("Planning", "Curiosity", "Hope")
 

@@ -15,10 +15,10 @@ from tasks.curation.gold import background, dialogue_text, goal_gold, persona_go
 from tasks.curation.sample import sample_ids, sample_utterances
 from tasks.curation.settle import Settled, settle, settle_all, why_taken_out
 from tasks.curation.task import STAGE
-from tasks.foundation.elements import reviewed_labels, value_hash
+from tasks.foundation.demo.elements import reviewed_labels, value_hash
+from tasks.foundation.demo.records import Record, records
 from tasks.foundation.errors import ColloquyError, TableError
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.records import Record, records
 from tasks.foundation.tables import TABLES, Row
 from tasks.foundation.tables.dialogues import HumanReview, Verdict
 from tests.unit.dialogue_rows import FakeContext, dialogue, utterance, world

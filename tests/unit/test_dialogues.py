@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tasks.dialogues.guards import GUARDS, Line, alternates, mend, speaker_names
 from tasks.dialogues.prompts import ANNOTATE, EPILOGUE, familiarity_in_words, labels_of_turns
 from tasks.dialogues.task import DRAWS, STAGE, chunks
-from tasks.foundation.elements import comparison_key
+from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.reply import schema_of
 from tests.unit.dialogue_rows import FakeAsker, FakeContext, character, conflict, dialogue, prepared, worked, world

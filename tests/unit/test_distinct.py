@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.distinct import duplicates_among
-from tasks.foundation.diversity import likeness, mean_cosine, sampled_pairs
-from tasks.foundation.encoder import Encoder
-from tasks.foundation.near_texts import in_common, sequences
-from tasks.foundation.sections import NearSection
-from tasks.foundation.similarity import ByCharacters, Similarity
+from tasks.foundation.settings.sections import NearSection
 from tasks.foundation.tables.personas import Duplicate
+from tasks.foundation.texts.distinct import duplicates_among
+from tasks.foundation.texts.diversity import likeness, mean_cosine, sampled_pairs
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.near_texts import in_common, sequences
+from tasks.foundation.texts.similarity import ByCharacters, Similarity
 from tests.unit.source_stages import WordEncoder
 
 NEAR = NearSection(cosine=0.85, jaccard=0.6)

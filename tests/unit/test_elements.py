@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.foundation.elements import (
+from tasks.foundation.demo.elements import (
     CATALOGUE,
     canonical_emotion,
     checked,
@@ -22,7 +22,7 @@ from tasks.foundation.elements import (
     value_hash,
     value_type,
 )
-from tasks.foundation.records import FACTS, describe, facts_of, records, transcript
+from tasks.foundation.demo.records import FACTS, describe, facts_of, records, transcript
 from tests.unit.dialogue_rows import FakeContext, character, dialogue, world
 
 

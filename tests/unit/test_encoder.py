@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation import encoder as encoding
-from tasks.foundation.checkout import ROOT
-from tasks.foundation.encoder import SLACK, Encoder
-from tasks.foundation.encoding.files import dimensions, pieces_read
-from tasks.foundation.encoding.network import batches
-from tasks.foundation.encoding.vector_store import VectorStore
-from tasks.foundation.encoding.windows import windows
 from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
+from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.texts import encoder as encoding
+from tasks.foundation.texts.encoder import SLACK, Encoder
+from tasks.foundation.texts.encoding.files import dimensions, pieces_read
+from tasks.foundation.texts.encoding.network import batches
+from tasks.foundation.texts.encoding.vector_store import VectorStore
+from tasks.foundation.texts.encoding.windows import windows
 from tasks.foundation.weights import missing
 from tests.unit.small_encoder import DIMENSIONS, PIECES, write_encoder, write_multilingual
 
@@ -294,7 +294,9 @@ def test_a_folder_that_holds_no_encoder_is_named(tmp_path: Path) -> None:
 
 
 def test_importing_the_encoder_does_not_import_torch() -> None:
-    code = "import sys, tasks.foundation.encoder; print([m for m in ('torch', 'transformers') if m in sys.modules])"
+    code = (
+        "import sys, tasks.foundation.texts.encoder; print([m for m in ('torch', 'transformers') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -19,15 +19,16 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 import pytest
 
-from flows import cli, environment
-from flows.commands.run_flow import LastingServer
-from flows.local_server import OwnPages, own_origins
-from tasks.foundation.checkout import ROOT
+from flows.cli import main as cli
+from flows.cli.run_flow import LastingServer
+from flows.server import environment
+from flows.server.local_server import OwnPages, own_origins
 from tasks.foundation.errors import ConfigError, StoreError
+from tasks.foundation.settings.checkout import ROOT
 
 WORKING = """
 import sys, time
-from flows import environment
+from flows.server import environment
 environment.end_on_signals()
 try:
     print("up", flush=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.foundation import fingerprints
 from tasks.foundation.errors import SourceError
-from tasks.foundation.fingerprints import changed, code_identity, files_identity
-from tasks.foundation.syntax import SyntaxStore
+from tasks.foundation.run import fingerprints
+from tasks.foundation.run.fingerprints import changed, code_identity, files_identity
+from tasks.foundation.run.syntax import SyntaxStore
 
 
 @pytest.fixture

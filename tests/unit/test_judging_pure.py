@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.reply import BadReply, read, schema_of
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.evaluation import AwarenessPrediction, TurnJudgement
-from tasks.foundation.taxonomies import taxonomy
 from tasks.judging.compare import answer_of, asked_for
 from tasks.judging.families import Party, check_families
 from tasks.judging.prompts import (

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.foundation.distinct import duplicates_among
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.languages import language_named, language_of
-from tasks.foundation.sections import NearSection
 from tasks.foundation.settings import load_settings
+from tasks.foundation.settings.sections import NearSection
+from tasks.foundation.texts.distinct import duplicates_among
+from tasks.foundation.texts.languages import language_named, language_of
 from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.task import STAGE as SCENES
 from tests.unit.source_stages import SAMPLE, FakeContext, WordEncoder, rows_of, write_jsonl

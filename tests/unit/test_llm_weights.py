@@ -12,7 +12,7 @@ import pytest
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable, SourceError
-from tasks.foundation.weights_catalogue import HubFile, Part, Weights
+from tasks.foundation.weights.catalogue import HubFile, Part, Weights
 
 CONTENT = [b"first part " * 1000, b"second part " * 1000]
 WHOLE = b"".join(CONTENT)

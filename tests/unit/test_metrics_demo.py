@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.elements import value_hash
+from tasks.foundation.demo.elements import value_hash
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES

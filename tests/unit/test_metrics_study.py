@@ -35,12 +35,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.foundation.encoder import Encoder as SentenceEncoder
 from tasks.foundation.ids import seed_of
-from tasks.foundation.similarity import ByCharacters
 from tasks.foundation.stage import Prepared
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables import TABLES
+from tasks.foundation.texts.encoder import Encoder as SentenceEncoder
+from tasks.foundation.texts.similarity import ByCharacters
 from tasks.metrics.catalogue import METRICS, SUB_INDICATORS
 from tasks.metrics.task import READS, STAGE, prepare
 from tests.unit.metrics_study import (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.dedupe_texts import deduplicate_texts, levelled
-from tasks.foundation.near_texts import MISSED, MinHash, NearTexts, bands_for, in_common, sequences
+from tasks.foundation.texts.dedupe_texts import deduplicate_texts, levelled
+from tasks.foundation.texts.near_texts import MISSED, MinHash, NearTexts, bands_for, in_common, sequences
 
 NURSE = "我是一名住在成都的三十二岁护士，在一家社区医院工作了八年，平时喜欢喝茶散步，周末常和两个孩子去河边钓鱼。"
 TEACHER = "他今年五十岁，在山里的小学教数学，每天骑车上班，家里养着三只猫，最怕别人问起他年轻时写过的那些诗。"

@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.foundation.nearest import BlockedSearch, BoundedSearch, FlatSearch, KeptSearch, open_search
-from tasks.foundation.nearest.bfloat16 import as_float32, bfloat16_above, nearest_bfloat16
-from tasks.foundation.nearest.blocked import RIVAL, SPARE
-from tasks.foundation.nearest.bound import Bound, choose_bound, points_of, principal_axes
-from tasks.foundation.nearest.numerics import KINDS, Kind, fastest_product
+from tasks.foundation.texts.nearest import BlockedSearch, BoundedSearch, FlatSearch, KeptSearch, open_search
+from tasks.foundation.texts.nearest.bfloat16 import as_float32, bfloat16_above, nearest_bfloat16
+from tasks.foundation.texts.nearest.blocked import RIVAL, SPARE
+from tasks.foundation.texts.nearest.bound import Bound, choose_bound, points_of, principal_axes
+from tasks.foundation.texts.nearest.numerics import KINDS, Kind, fastest_product
 
 BLOCK = 96
 

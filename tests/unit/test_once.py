@@ -12,9 +12,9 @@ from flows.chain import settled
 from flows.options import RunOptions
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import load_models
-from tasks.foundation.once import load_yaml
-from tasks.foundation.sections import Source
 from tasks.foundation.settings import load_settings
+from tasks.foundation.settings.sections import Source
+from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources import BadRow, open_source
 from tasks.personas.literals import parse_object
 from tasks.personas.occupations import occupation_mapping

@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.checkout import ROOT
-from tasks.foundation.encoder import Encoder
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.texts import one_line
+from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.weights import missing
 from tasks.personas import gather as gathering
 from tasks.personas.ages import AGE_BUCKETS, age_bucket, age_told

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation import nearest
-from tasks.foundation.dedupe import Deduplicated, Dropped, deduplicate
-from tasks.foundation.encoder import SLACK
 from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
-from tasks.foundation.nearest.bound import Bound, principal_axes
+from tasks.foundation.texts import nearest
+from tasks.foundation.texts.dedupe import Deduplicated, Dropped, deduplicate
+from tasks.foundation.texts.encoder import SLACK
+from tasks.foundation.texts.nearest.bound import Bound, principal_axes
 
 SEED = 7
 WAYS = ("faiss", "full", "bfloat16", "float32")
@@ -255,7 +255,7 @@ def test_nobody_is_deduplicated_among_no_one() -> None:
 def test_rivals_are_kept_as_far_as_stored_vectors_may_be_off_however_many_pairs_there_are(
     monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    from tasks.foundation.nearest import blocked
+    from tasks.foundation.texts.nearest import blocked
 
     monkeypatch.setattr(blocked, "MANY", 50)
     random = np.random.default_rng(3)

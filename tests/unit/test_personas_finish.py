@@ -14,12 +14,12 @@ from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import read_part
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Character
-from tasks.foundation.taxonomies import taxonomy
 from tasks.personas.coverage import coverage_row, pool_values
 from tasks.personas.task import STAGE, written_of
 from tests.unit.dialogue_rows import character

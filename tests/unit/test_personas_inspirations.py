@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError, SourceError
-from tasks.foundation.sections import InspirationSource
+from tasks.foundation.settings.sections import InspirationSource
 from tasks.personas.attributes import draw_briefs
 from tasks.personas.inspirations import Inspiration, drawn, of_files, of_pools, texts_of
 from tasks.personas.prompts import DESIGN, design_inputs

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError, SourceError
-from tasks.foundation.sections import PersonaSource
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.personas.occupations import occupation_mapping
 from tasks.personas.read_mapped import MAPPABLE, read_mapped
 from tasks.personas.read_nemotron import read_nemotron

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flows import cli
-from tasks.foundation import similarity
-from tasks.foundation.dedupe import deduplicate
-from tasks.foundation.encoder import Encoder
+from flows.cli import main as cli
 from tasks.foundation.errors import StoreError
+from tasks.foundation.texts import similarity
+from tasks.foundation.texts.dedupe import deduplicate
+from tasks.foundation.texts.encoder import Encoder
 from tasks.personas.rethreshold import load_pool, remaining
 from tests.unit.evaluation_build import Bench, persona
 from tests.unit.source_stages import WordEncoder

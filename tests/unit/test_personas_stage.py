@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
-from tasks.foundation.taxonomies import taxonomy
 from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, without_identity
 from tasks.personas.inspirations import of_pools
 from tasks.personas.prompts import DESIGN, design_inputs

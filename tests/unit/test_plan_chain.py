@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from flows.planning import plan_build
+from flows.chain.plan import plan_build
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
 from tasks.foundation.planning.totals import total_of
 from tests.unit.planned_chain import BUILD, Taken, run_chain, workspace

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows import cli
-from flows.commands.plan_tables import amount, amounts, dollars_of, money
-from flows.commands.screen import failed_line, planned_line, results_table, screen, unreported_line
+from flows.cli import main as cli
+from flows.cli.plan_tables import amount, amounts, dollars_of, money
+from flows.cli.screen import failed_line, planned_line, results_table, screen, unreported_line
 from flows.results import StageResult
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Total

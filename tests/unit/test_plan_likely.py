@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.commands.plan_tables import likely_lines
-from flows.planning import RunPlan
+from flows.chain.plan import RunPlan
+from flows.cli.plan_tables import likely_lines
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.likely import Went, earlier_requests, likely

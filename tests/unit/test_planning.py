@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from pydantic import BaseModel, Field
 
 from flows import chain
-from flows.planning import _run_plan, without_reasks
+from flows.chain.plan import _run_plan, without_reasks
 from tasks.foundation.llm.budget import Allowed, Spent
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import Message, ModelSpec
@@ -27,8 +27,8 @@ from tasks.foundation.planning.meter import Meter, PromptSize, Reply
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.planning.totals import minutes_at_least, passed, total_of
-from tasks.foundation.sections import LlmSection
 from tasks.foundation.settings import load_settings
+from tasks.foundation.settings.sections import LlmSection
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import Part

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows import planning, preflight
+from flows.chain import plan as planning
+from flows.chain import preflight
 from tasks.foundation.errors import ConfigError
 from tests.unit.evaluation_build import Bench, conversation, persona, seed
 

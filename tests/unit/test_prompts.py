@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.foundation import prompts
 from tasks.foundation.errors import PromptError
+from tasks.foundation.llm import prompts
+from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.llm.request import Message
-from tasks.foundation.prompts import Inputs, Prompt
 
 
 class Turn(Inputs):

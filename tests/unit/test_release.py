@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.commands.evaluate import _build_of
+from flows.cli.evaluate import _build_of
 from tasks.foundation.errors import ConfigError, SourceError
-from tasks.foundation.sections import PersonaSource, SceneSource
+from tasks.foundation.settings.sections import PersonaSource, SceneSource
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.commits import commits_of

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from flows import cli
-from tasks.foundation.accounting import Accounting
+from flows.cli import main as cli
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts
 from tasks.report.build import page_of, write_report

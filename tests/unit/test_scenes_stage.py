@@ -15,12 +15,12 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.sections import SceneSource
+from tasks.foundation.settings.sections import SceneSource
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import SeedDialogue
-from tasks.foundation.taxonomies import taxonomy
 from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.prompts import DISTIL, distil_inputs, distilled
 from tasks.scenes.task import STAGE

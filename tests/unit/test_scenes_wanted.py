@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.near_texts import NearTexts, in_common, sequences
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.near_texts import NearTexts, in_common, sequences
 from tasks.scenes import gather as gathering
 from tasks.scenes.repeats import folded
 from tasks.scenes.sampling import draw

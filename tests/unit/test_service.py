@@ -13,9 +13,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from flows import chain, environment, furnishing
+from flows import chain
 from flows.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
-from tasks.foundation.checkout import ROOT
+from flows.server import environment, furnishing
+from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import at_work, lock, signing
 
@@ -152,7 +153,7 @@ def test_who_finds_a_stage_taken_sees_no_login(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_report_has_an_address_that_a_browser_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.posting import report_url
+    from flows.prefect_artifacts import report_url
 
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     assert report_url("b") == "http://127.0.0.1:4201/b/index.html"

@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.setting_types import Knob
 from tasks.foundation.settings import load_settings, profile_names, without_knobs
+from tasks.foundation.settings.types import Knob
 
 
 @pytest.fixture(autouse=True)

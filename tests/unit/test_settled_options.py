@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from flows import chain
+from flows.chain.status import standings
 from flows.options import EVALUATION, EvaluateOptions, RebuildOptions, RunOptions
-from flows.standing import standings
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.run import Workspace
 from tasks.foundation.settings import load_settings

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.committing import record_of
 from tasks.foundation.settings import load_settings
-from tasks.foundation.similarity import ByCharacters, recorded, similarity_of
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.similarity import ByCharacters, recorded, similarity_of
 from tasks.personas.task import STAGE
 from tests.unit.source_stages import FakeContext, WordEncoder, rows_of, write_jsonl
 from tests.unit.test_near_texts import NURSE, TEACHER, changed

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.sections import Source
+from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources import SourceRow, find_files, open_source
 from tasks.foundation.sources.hub import hub_problem
 from tasks.foundation.sources.local import read_file

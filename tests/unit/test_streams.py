@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from flows import memory, streams
-from tasks.foundation.checkout import ROOT
+from flows.cli import memory, streams
 from tasks.foundation.errors import TableError
+from tasks.foundation.settings.checkout import ROOT
 
 SHOW = [("--help",), ("sql", "select 'é…中' as \"wörd → 字\""), ("plan", "--profile", "nö")]
 """Commands that write help, boxes and errors."""
@@ -25,7 +25,7 @@ def begin(*command: str, folder: Path, **variables: str) -> subprocess.Popen[byt
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COLLOQUY_", "PREFECT_"))}
     places = {"COLLOQUY_ARTIFACTS": str(folder / "artifacts"), "PREFECT_HOME": str(folder / "prefect")}
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *command],
+        [sys.executable, "-m", "flows.cli.main", *command],
         cwd=ROOT,
         env=kept | places | variables,
         stdin=subprocess.DEVNULL,

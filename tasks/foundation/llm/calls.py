@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.foundation.defuse import defused
 from tasks.foundation.ids import canonical_json, seed_of
+from tasks.foundation.llm.defuse import defused
 from tasks.foundation.llm.reply import BadReply, encodable, said_in, schema_of
 from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Request
 

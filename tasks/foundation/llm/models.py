@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.llm.request import LOCAL_PROVIDERS, ModelSpec
-from tasks.foundation.once import load_yaml
+from tasks.foundation.settings.strict_yaml import load_yaml
 
 MODELS_FILE = Path(__file__).parents[3] / "configs" / "models.yaml"
 

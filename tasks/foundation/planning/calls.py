@@ -17,7 +17,7 @@ from tasks.foundation.llm.pricing import Pricing, pricing_of
 from tasks.foundation.llm.request import ModelSpec, Usage
 from tasks.foundation.planning.estimate import Ask
 from tasks.foundation.planning.span import Span
-from tasks.foundation.sections import LlmSection
+from tasks.foundation.settings.sections import LlmSection
 
 COMPLAINT_TOKENS = 400
 """More than what a re-ask says of the reply before it (the engine cuts it at 700 characters)."""

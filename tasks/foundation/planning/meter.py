@@ -19,7 +19,7 @@ from tasks.foundation.llm.reply import schema_of
 from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.planning.extremes import SHORT_PHRASE, compact, filler, smallest
 from tasks.foundation.planning.span import Span
-from tasks.foundation.sections import LlmSection
+from tasks.foundation.settings.sections import LlmSection
 
 NARROW, WIDE = Span(0.2, 0.4), Span(0.5, 2.0)
 """Tokens a character: of text up to U+2E80, and of Chinese and other wide text."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import create_model
 
-from tasks.foundation.elements import Kind, kind_of, plain_data, reviewed_labels, value_type
+from tasks.foundation.demo.elements import Kind, kind_of, plain_data, reviewed_labels, value_type
+from tasks.foundation.demo.records import Record
 from tasks.foundation.planning.estimate import View
 from tasks.foundation.planning.extremes import compact, largest
-from tasks.foundation.records import Record
 
 
 def records(view: View, language: str) -> tuple[Record, Record] | None:

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.reply import said_in
 from tasks.foundation.llm.request import CallRecord, Message, Outcome, Request, Trace
-from tasks.foundation.prompts import Prompt
 from tasks.foundation.tables import Row
 from tasks.foundation.tables.operations import LlmCall, Reply
 

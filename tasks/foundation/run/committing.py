@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import TableError
-from tasks.foundation.fingerprints import libraries
 from tasks.foundation.llm.wordless import FEWEST, is_wordless, mis_set
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.files import RunFiles, produced_in
+from tasks.foundation.run.fingerprints import libraries
 from tasks.foundation.run.opening import plain_settings
 from tasks.foundation.run.workspace import Workspace
-from tasks.foundation.similarity import recorded
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Stage
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.parts import Part
 from tasks.foundation.tables import TABLES
+from tasks.foundation.texts.similarity import recorded
 
 MAY_REPEAT = ("rejects", "llm_calls", "replies", "duplicates")
 """Tables in which a key may occur twice: one row rejected for two reasons, one reply cited by two rows."""

@@ -7,18 +7,18 @@ from contextlib import AbstractContextManager
 
 import polars as pl
 
-from tasks.foundation.encoder import Encoder
 from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import Settings
-from tasks.foundation.similarity import Similarity
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.parts import PartWriter, portion, read_frame, read_portion
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.similarity import Similarity
 
 WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")
 """Tables that no stage makes; without any, they read as empty."""

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.models import check_ready
 from tasks.foundation.planning.estimate import View, estimator_of
 from tasks.foundation.planning.known import committed, known_of
 from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
 from tasks.foundation.run.context import MissingInput, makers, may_be_missing
+from tasks.foundation.run.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.parts import sum_hashes
-from tasks.foundation.taxonomies import taxonomy
 
 Decision = Literal["up to date", "run", "redo failed rows", "run again"]
 

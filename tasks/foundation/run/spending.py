@@ -10,8 +10,8 @@ from tasks.foundation.llm.budget import Allowed, Budget, Spent, spent_of
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.pricing import Pricing, pricing_of
 from tasks.foundation.llm.request import ModelSpec, Usage
-from tasks.foundation.sections import BudgetSection
 from tasks.foundation.settings import Settings
+from tasks.foundation.settings.sections import BudgetSection
 
 PROBE = Usage(1000, 0, 1000, 0)
 """A call of ordinary size, to see whether a model has a price at all."""

@@ -35,7 +35,7 @@ from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.run.workspace import Workspace
-from tasks.foundation.sections import StageSection
+from tasks.foundation.settings.sections import StageSection
 from tasks.foundation.stage import Finished, Stage
 from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, write_commit
 from tasks.foundation.store.layout import run_name

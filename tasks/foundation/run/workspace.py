@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tasks.foundation.encoder import Encoder
-from tasks.foundation.languages import LANGUAGES
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.similarity import Similarity, similarity_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.languages import LANGUAGES
+from tasks.foundation.texts.similarity import Similarity, similarity_of
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.once import load_yaml
+from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources.local import kind_of, known_kinds
 
 NO_DATA = ("dataset_infos.json", "dataset_info.json", "state.json")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.sections import Source
+from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources.local import read_jsonl
 from tasks.foundation.sources.rows import SourceRow
 from tasks.foundation.sources.tables import read_batches

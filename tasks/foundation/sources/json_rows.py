@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tasks.foundation.once import once
+from tasks.foundation.settings.strict_yaml import once
 from tasks.foundation.sources.rows import Problem, SourceRow
 
 DEEPEST = 50

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.foundation.languages import LANGUAGES, language_named, language_of, name_of
 from tasks.foundation.sources.rows import Unwanted
 from tasks.foundation.sources.texts import unless_unknown
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.languages import LANGUAGES, language_named, language_of, name_of
 
 WHY = "language"
 """What rows in other languages are counted under."""

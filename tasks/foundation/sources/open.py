@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.sections import Source
+from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources.folders import find_files
 from tasks.foundation.sources.hub import read_dataset, read_hub_file
 from tasks.foundation.sources.local import read_file

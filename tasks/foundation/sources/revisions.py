@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from tasks.foundation.sections import Source
+from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources.folders import find_files
 from tasks.foundation.sources.hub import commit_of
 from tasks.foundation.store.durable import write_text

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import StoreError
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, is_build_name, run_name
 from tasks.foundation.store.parts import Part, is_whole, sum_hashes

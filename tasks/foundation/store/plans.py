@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import StoreError
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.durable import write_text
 
 

@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.errors import SourceError, StoreError
-from tasks.foundation.fingerprints import LENGTH
 from tasks.foundation.ids import digest
+from tasks.foundation.run.fingerprints import LENGTH
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit, builds, commits_of, read_commit, write_commit
 from tasks.foundation.store.durable import replace_file, write_text
 from tasks.foundation.store.layout import Layout, build_name

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from tasks.foundation.accounting import Accounting
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Prepared, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.scenes import Pairing
 
 log = logging.getLogger("tasks.toy_scenes")

@@ -1,0 +1,28 @@
+"""`colloquy serve`: the Prefect UI with everything that runs from it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the server listens when one is started.")] = 4200,
+    reports_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Where the reports can be read; else the next port, or a free one."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Listen here; other machines cannot reach the default.")] = "127.0.0.1",
+    redeploy: Annotated[
+        bool, typer.Option(help="Make every deployment as the code says it, over what was edited in the UI.")
+    ] = False,
+) -> None:
+    """Bring up server, UI, work pool, deployments and a worker, whichever is missing, and keep them up until Ctrl-C.
+
+    Runs of `colloquy run` go to this server while it is up. What was edited in the UI stays, and so do schedules.
+    """
+    from flows.server.serving import Places
+    from flows.server.serving import serve as bring_up
+
+    bring_up(Places(port, reports_port, host), typer.echo, redeploy=redeploy)

@@ -1,0 +1,125 @@
+"""`colloquy status`: where each stage of a build stands and why; which builds there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from flows.chain.status import Standing
+    from tasks.foundation.store.commits import Commit
+    from tasks.foundation.store.layout import Layout
+
+STYLES = {
+    "up to date": "green",
+    "partial": "yellow",
+    "stale": "yellow",
+    "behind": "yellow",
+    "running": "cyan",
+    "missing": "dim",
+}
+
+
+def status(
+    build: Annotated[str | None, typer.Option(help="The build; the one that SQL shows when not given.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Compare with this profile, not that of the build.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Compare with this setting on top.")
+    ] = None,
+) -> None:
+    """Show every stage of a build: done, partial, stale (and what changed), or missing; and all builds."""
+    from flows import chain
+    from flows.chain.status import standings
+    from flows.cli.run import described
+    from flows.cli.screen import terminal
+    from flows.options import RunOptions
+    from tasks.foundation.store.commits import builds, commits_of
+    from tasks.foundation.store.layout import Layout
+    from tasks.foundation.store.views import shown_build
+
+    layout = Layout.default()
+    shown = shown_build(layout)
+    options = chain.settled(
+        RunOptions.model_construct(profile=profile, build=build or shown or "main", set=list(set_ or []))
+    )
+    name = options.build_on(date.today())
+    workspace = chain.open_workspace(options)
+    made = {commit.stage for commit in commits_of(layout, name).values()}
+    found = standings(workspace, name, chain.of_build(workspace, name, made), guests=True)
+    console = terminal()
+    console.print(f"build {name}, compared with {described(options)}", soft_wrap=True, markup=False)
+    console.print(stages_table(found))
+    known = builds(layout)
+    if known:
+        console.print(builds_table(layout, known, shown))
+    else:
+        console.print("There is no build yet: run `colloquy run`.")
+
+
+def stages_table(found: Sequence[Standing]) -> Table:
+    """One line a stage."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("stage")
+    table.add_column("state")
+    for column in ("in", "produced", "filtered", "failed", "calls", "cost $"):
+        table.add_column(column, justify="right")
+    table.add_column("age", justify="right")
+    table.add_column("why", overflow="fold")
+    for standing in found:
+        state = Text(standing.state, STYLES[standing.state])
+        table.add_row(standing.run, state, *_cells(standing.commit), standing.why)
+    return table
+
+
+def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Table:
+    """One line a build, oldest first; the one that SQL shows is marked."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from tasks.foundation.store.commits import behind
+    from tasks.foundation.store.views import all_commits
+
+    table = Table(title="builds", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("", "build", "stages", "last commit", "complete"):
+        table.add_column(column)
+    by_run: dict[str, dict[str, Commit]] = {build: {} for build in known}
+    for commit in all_commits(layout):
+        by_run.setdefault(commit.build, {})[commit.run] = commit
+    last = {build: max((each.ended_at for each in runs.values()), default="") for build, runs in by_run.items()}
+    for build in sorted(by_run, key=lambda build: last[build]):
+        commits, late = by_run[build], behind(by_run[build])
+        whole = any(commit.ends_chain for commit in commits.values())
+        complete = f"no: {', '.join(late)} behind" if whole and late else "yes" if whole else "no"
+        age = age_of(last[build]) if commits else "unreadable"
+        table.add_row("→" if build == shown else "", build, str(len(commits)), age, complete)
+    return table
+
+
+def age_of(moment: str) -> str:
+    """`moment` (UTC, ISO 8601) as "5 min", "3 h" or "2 d" ago."""
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _cells(commit: Commit | None) -> tuple[str, ...]:
+    if commit is None:
+        return ("",) * 7
+    accounting, cost = commit.accounting, commit.usage.get("cost_usd")
+    counts = (accounting.n_in, accounting.n_produced, accounting.n_filtered, accounting.n_failed)
+    return (
+        *(f"{count:,}" for count in (*counts, commit.usage.get("calls", 0))),
+        "unknown" if cost is None else f"{cost:.4f}",
+        age_of(commit.ended_at),
+    )

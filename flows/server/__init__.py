@@ -1,0 +1,1 @@
+"""Prefect's server and what it needs to run us."""

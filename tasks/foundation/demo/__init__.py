@@ -1,0 +1,1 @@
+"""What DEMO labels in a dialogue, and a dialogue with everything that was decided before it."""

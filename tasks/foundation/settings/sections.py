@@ -1,0 +1,381 @@
+"""The sections of the settings, one for each stage and for what stages share. All are frozen and take nothing extra."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.settings.types import (
+    Count,
+    EachOnce,
+    IfNone,
+    InLanguage,
+    Knob,
+    Positive,
+    Share,
+    Targets,
+    Temperature,
+    kept_by,
+)
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class PerLanguage(Section):
+    """A number for each language; the benchmark has them 1:1."""
+
+    en: Count = 0
+    zh: Count = 0
+
+    def of(self, language: str) -> int:
+        return int(getattr(self, language))
+
+    @property
+    def total(self) -> int:
+        return self.en + self.zh
+
+
+class Source(Section):
+    """Where rows come from: a local file, or a dataset of the hub at a pinned revision."""
+
+    path: str | None = None
+    hub: str | None = None
+    revision: str | None = None
+    split: str | None = None
+    limit: Positive | None = None
+    licence: str = "unknown"
+    language: InLanguage | None = None
+    """What its rows are taken to be in, unless one says so itself; null: told from what they say."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Source:
+        if (self.path is None) == (self.hub is None):
+            raise ValueError(
+                "a source has either `path` (a local file) or `hub` (a dataset), found "
+                f"path={self.path!r}, hub={self.hub!r}"
+            )
+        if self.hub is not None and self.revision is None:
+            raise ValueError(f"hub dataset {self.hub!r} needs a pinned `revision`: a rebuild must read the same rows")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What its rows are called after; without a name of its own, where they come from."""
+        return self.hub or str(self.path)
+
+    @property
+    def file(self) -> Path | None:
+        """The local file, absolute; None for a hub dataset."""
+        return None if self.path is None else ROOT / self.path
+
+
+def _as_written(value: object) -> object:
+    """A number of the settings as the text that it is in a source."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+class PersonaSource(Source):
+    pool: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+    reader: Literal["nemotron", "personamem", "mapped"]
+    where: dict[str, list[Annotated[str, BeforeValidator(_as_written)]]] = {}
+    """Only rows whose column holds one of these values."""
+    mapping: dict[str, str] = {}
+    """For `mapped`: our column → theirs."""
+
+    @property
+    def names_language(self) -> bool:
+        """Whether a language is named by the source or its rows; else it is told from the texts."""
+        return self.language is not None or "language" in self.mapping
+
+    @property
+    def name(self) -> str:
+        return self.pool
+
+
+class InspirationSource(Section):
+    """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
+
+    path: str
+    language: InLanguage
+    one_text_per: Literal["line", "paragraph"] = "line"
+    licence: str = "unknown"
+
+    @property
+    def file(self) -> Path:
+        """The file, absolute."""
+        return ROOT / self.path
+
+
+class SceneSource(Source):
+    corpus: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+    reader: Literal["soda", "lccc", "jsonl"]
+
+    @property
+    def name(self) -> str:
+        return self.corpus
+
+
+class BudgetSection(Section):
+    """What a build may spend, over all its runs; null: no limit. Reaching one stops the stage, resumably."""
+
+    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
+    max_calls: Positive | None = None
+    max_tokens: Positive | None = None
+    """Prompt and completion tokens together."""
+
+
+class RunSection(Section):
+    seed: int
+    benchmark: Annotated[Literal["both", "demo", "eyt"], Knob]  # which stages run, not what they write
+    fresh: bool
+    budget: Annotated[BudgetSection, Knob]  # when to stop
+    concurrent_shards: Annotated[Positive, Knob]  # speed
+    rows_in_flight: Annotated[Positive, Knob]  # speed
+    lock_wait_seconds: Annotated[float, Field(ge=0), Knob]  # patience
+
+
+class BatchSection(Section):
+    """For stages with `mode: batch`: how jobs are cut, and how often they are asked after."""
+
+    requests_per_job: Annotated[int, Field(ge=1, le=50_000)]
+    gather_seconds: Annotated[float, Field(gt=0)]
+    poll_seconds: Annotated[float, Field(gt=0)]
+
+
+class LlmSection(Section):
+    max_reasks: Count
+    retry_attempts: Annotated[Positive, Knob]  # patience: an answer is the same after one try or five
+    retry_base_seconds: Annotated[float, Field(ge=0), Knob]  # patience
+    outage_seconds: Annotated[float, Field(gt=0), Knob]  # patience
+    salvage_rounds: Annotated[Count, Knob]  # patience
+    replay_only: Annotated[bool, Knob]  # whether a missing reply may be bought, not what it says
+    share_limits: Annotated[bool, Knob]  # speed
+    batch: Annotated[BatchSection, Knob]  # how the same requests travel
+
+
+class EncoderSection(Section):
+    """What texts of each language are compared with: an encoder of the catalogue by name, or by its folder's path
+    (which has a slash in it); null: by their characters."""
+
+    en: str
+    zh: str | None
+    precision: Literal["float32", "bfloat16"]
+    threads: Positive
+
+    def of(self, language: str) -> str | None:
+        found: str | None = getattr(self, language)
+        return found
+
+    @staticmethod
+    def folder(encoder: str) -> Path | None:
+        """The folder, absolute; None for an encoder of the catalogue."""
+        return ROOT / encoder if "/" in encoder else None
+
+
+class StageSection(Section):
+    """What every stage has: how its rows are dealt out, when it has failed too often, what it may spend."""
+
+    shard_rows: Annotated[Positive, Knob]  # how rows are dealt out; every row is worked alone
+    max_failure_rate: Annotated[float, Field(ge=0, le=1), Knob]  # when to stop, not what to write
+    budget: Annotated[BudgetSection, Knob] = BudgetSection()  # when to stop
+
+    def of(self, member: str | None) -> Self:
+        """The section as far as it concerns one member of a stage that fans out."""
+        return self
+
+
+class BatchableSection(StageSection):
+    """A stage whose rows are single requests: they may travel through a provider's batch API."""
+
+    mode: Annotated[Literal["live", "batch"], Knob] = "live"  # how the same requests travel
+
+
+class DedupSection(Section):
+    threshold: Share
+    encode: Literal["truncate", "windows"]
+    jaccard: Share
+    search: Annotated[Literal["exact", "faiss"], Knob]  # two ways to the same pairs, of which the same are decided on
+
+
+class NearSection(Section):
+    """From what likeness on two texts are near-duplicates: by encoder, or by characters where none is used."""
+
+    cosine: Share
+    jaccard: Share
+
+
+class PersonasSection(BatchableSection):
+    sources: list[PersonaSource]
+    dedup: DedupSection
+    pool_size: Positive
+    designer: str
+    temperature: Temperature
+    max_tokens: Positive
+    characters: PerLanguage
+    inspirations: Annotated[list[InspirationSource], EachOnce]
+    character_dedup: NearSection | None
+
+
+class ScenesSection(BatchableSection):
+    sources: Annotated[list[SceneSource], EachOnce]
+    min_turns: Annotated[int, Field(ge=2)]
+    max_turns: Annotated[int, Field(ge=2)]
+    max_characters: Positive
+    near_duplicate: Share
+    sample: PerLanguage
+    goal_dedup: NearSection | None
+    one_to_one: bool
+    distiller: str
+    temperature: Temperature
+    max_tokens: Positive
+
+    @model_validator(mode="after")
+    def _range(self) -> ScenesSection:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
+        return self
+
+
+class ConflictsSection(BatchableSection):
+    pairings: PerLanguage
+    assessor: str
+    temperature: Temperature
+    max_tokens: Positive
+    keep_share: Share
+    select: Positive | None
+    if_none: IfNone
+
+    @property
+    def keep_if_none(self) -> int:
+        """How many of the best-ranked pairings go on where none is coherent; 0: the run stops."""
+        return kept_by(self.if_none)
+
+
+class DialoguesSection(StageSection):
+    writer: str
+    min_turns: Annotated[int, Field(ge=2)]
+    max_turns: Annotated[int, Field(ge=2, le=60)]
+    temperature: Temperature
+    analysis_temperature: Temperature
+    max_tokens: Positive
+    utterances_per_request: Positive
+
+    @model_validator(mode="after")
+    def _range(self) -> DialoguesSection:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
+        return self
+
+
+class VotingSection(BatchableSection):
+    annotators: Annotated[list[str], Field(min_length=2), EachOnce]
+    arbiter: str
+    temperature: Temperature
+    max_tokens: Positive
+    utterances_per_request: Positive
+
+
+class CurationSection(StageSection):
+    items_per_task: PerLanguage
+    episodes: PerLanguage
+    if_none: IfNone
+
+    @property
+    def keep_if_none(self) -> int:
+        """How many of the least rejected dialogues stay where the panel takes out all; 0: the run stops."""
+        return kept_by(self.if_none)
+
+
+class ChatseedsSection(BatchableSection):
+    per_pool: Positive
+    language: InLanguage
+    seeder: str
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class AwarenessSection(BatchableSection):
+    targets: Targets
+    samples: Positive
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class InteractionSection(StageSection):
+    targets: Targets
+    partner: str | None
+    samples: Positive
+    max_turns: Annotated[int, Field(ge=2)]
+    temperature: Temperature
+    max_tokens: Positive
+
+
+class ConversationSection(StageSection):
+    targets: Targets
+    simulator: str
+    samples: Positive
+    max_turns: Positive
+    persona_to_target: Literal["none", "perception", "both"]
+    simulator_temperature: Temperature
+    perception_temperature: Temperature
+    temperature: Temperature
+    max_tokens: Positive
+    label_reasks: Count
+    family_waiver: Annotated[str, Field(min_length=10)] | None
+
+
+class SubsampleSection(Section):
+    """Judges that see only a stratified sample of the conversations, beside those that see all."""
+
+    judges: Targets
+    n: Positive
+    by: Annotated[list[Literal["pool", "target"]], EachOnce]
+    seed: int
+
+
+class JudgingSection(BatchableSection):
+    judges: Targets
+    temperature: Temperature
+    max_tokens: Positive
+    prompt_language: InLanguage
+    subscore_scale: Literal["half", "binary"]
+    split: Literal["none", "dimension"]
+    subsample: SubsampleSection | None
+
+    @property
+    def panel(self) -> list[str]:
+        """The judges whose scores count together: those that see all conversations; where all see a sample, which is
+        the same for all, they."""
+        sampling = set(self.subsample.judges) if self.subsample else set()
+        return [judge for judge in self.judges if judge not in sampling] or self.judges
+
+    def of(self, member: str | None) -> Self:
+        """Without the sample for a judge that sees everything; which other judges see a sample is nothing to any."""
+        sample = self.subsample
+        if sample is not None:
+            mine = member in sample.judges
+            sample = sample.model_copy(update={"judges": [member]}) if mine else None
+        return self.model_copy(update={"subsample": sample})
+
+    @model_validator(mode="after")
+    def _known_judges(self) -> JudgingSection:
+        others = sorted(set(self.subsample.judges) - set(self.judges)) if self.subsample else []
+        if others:
+            raise ValueError(f"subsample.judges names {', '.join(others)}; expected some of {', '.join(self.judges)}")
+        return self
+
+
+Alpha = Annotated[float, Field(gt=0, lt=0.5)]
+
+
+class MetricsSection(StageSection):
+    alpha: Alpha
+    alpha_sweep: Annotated[list[Alpha], EachOnce]
+    panel_rule: Literal["majority", "mean"]
+    resamples: Annotated[int, Field(ge=1, le=100_000)]
+    mattr_window: Positive

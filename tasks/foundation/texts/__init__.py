@@ -1,0 +1,1 @@
+"""Texts compared: encoded, searched for near-duplicates, told by their language."""
