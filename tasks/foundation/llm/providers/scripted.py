@@ -17,37 +17,19 @@ import json
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import cast
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
+from tasks.foundation.llm.schema_filler import SchemaFiller
 
 Scripted = str | RawReply | Exception
 Answerer = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
 
 LATENCY_ENV = "COLLOQUY_SCRIPTED_LATENCY"
 """Seconds that every scripted call takes; for trying out kills and progress reports."""
-
-DEEPEST = 6
-"""Below this nesting lists are as short and options as empty as their schema allows, so that it ends."""
-
-_WORDS = (  # noqa: SIM905 - easier to read as a text
-    "quiet river morning letter harvest lantern bridge garden winter promise window market coffee violin"
-    " station mountain kitchen orchard notebook journey doctor teacher sister neighbour engine island"
-    " carries finds mends leaves remembers asks answers waits hopes chooses walks paints"
-    " gentle stubborn early honest careful bright distant patient uneasy grateful"
-).split()
-
-_STRING_FORMATS = {
-    "date": "2026-01-02",
-    "date-time": "2026-01-02T03:04:05Z",
-    "time": "03:04:05Z",
-    "email": "someone@example.org",
-    "uri": "https://example.org/",
-    "uuid": "00000000-0000-4000-8000-000000000000",
-}
 
 
 class ScriptedProvider:
@@ -115,121 +97,10 @@ def from_schema(call: ProviderCall) -> str:
     messages = [[message.role, message.content] for message in call.messages]
     voice = call.model.extra_body.get("voice")
     source = random.Random(seed_of("from_schema", voice, messages, call.seed, call.sample))
+    filler = SchemaFiller(source)
     if call.schema is None:
-        return f"{_sentence(source, 8)} {_sentence(source, 6)}"
-    definitions = call.schema.get("$defs", {})
-    return json.dumps(_value(call.schema, source, definitions, depth=0), ensure_ascii=False)
-
-
-def _value(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    """One value that fits `schema`; raises ConfigError on what this filler does not know."""
-    if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[-1]
-        return _value(
-            {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}},
-            source,
-            definitions,
-            depth,
-        )
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return source.choice(schema["enum"])
-    for several in ("anyOf", "oneOf"):
-        if several in schema:
-            return _value(_choice(schema[several], source, depth), source, definitions, depth)
-    if "allOf" in schema:
-        merged = {key: value for part in schema["allOf"] for key, value in part.items()}
-        return _value({**merged, **{k: v for k, v in schema.items() if k != "allOf"}}, source, definitions, depth)
-    return _of_type(schema, source, definitions, depth)
-
-
-def _of_type(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    kind = schema.get("type", "object" if "properties" in schema else "string")
-    if isinstance(kind, list):
-        kind = next((name for name in kind if name != "null"), "null")
-    match kind:
-        case "object":
-            return _object(schema, source, definitions, depth)
-        case "array":
-            return _array(schema, source, definitions, depth)
-        case "string":
-            return _string(schema, source)
-        case "integer":
-            return source.randint(*_bounds(schema, 1, 5))
-        case "number":
-            low, high = _bounds(schema, 0, 1)
-            return min(max(round(source.uniform(low, high), 2), low), high)
-        case "boolean":
-            return source.random() < 0.5
-        case "null":
-            return None
-    raise ConfigError(f"The scripted model cannot fill a schema of type {kind!r}: {dict(schema)!r}.")
-
-
-def _choice(options: Sequence[Mapping[str, Any]], source: random.Random, depth: int) -> Mapping[str, Any]:
-    """An alternative: seldom null, and null where the nesting would not end."""
-    nulls = [option for option in options if option.get("type") == "null"]
-    others = [option for option in options if option.get("type") != "null"]
-    if nulls and (not others or depth > DEEPEST or source.random() < 0.1):
-        return nulls[0]
-    return source.choice(others)
-
-
-def _object(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    known = {name: _value(part, source, definitions, depth + 1) for name, part in schema.get("properties", {}).items()}
-    rest = schema.get("additionalProperties")
-    if isinstance(rest, Mapping):
-        for index in range(max(schema.get("minProperties", 0), 1)):
-            known[f"{source.choice(_WORDS)}{index}"] = _value(rest, source, definitions, depth + 1)
-    return known
-
-
-def _array(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    fixed = [_value(part, source, definitions, depth + 1) for part in schema.get("prefixItems", [])]
-    low = schema.get("minItems", 0 if depth > DEEPEST else 1)
-    high = low if depth > DEEPEST else schema.get("maxItems", max(low, 3))
-    items = schema.get("items", {})
-    wanted = source.randint(low, max(low, high)) if "items" in schema else 0
-    while len(fixed) < wanted:
-        item = _value(items, source, definitions, depth + 1)
-        if not schema.get("uniqueItems") or item not in fixed:
-            fixed.append(item)
-        elif len(fixed) >= low and source.random() < 0.2:
-            break
-    return fixed
-
-
-def _string(schema: Mapping[str, Any], source: random.Random) -> str:
-    if "pattern" in schema:
-        raise ConfigError(
-            f"The scripted model cannot fill a string with the pattern {schema['pattern']!r};"
-            " name a callable of your own in configs/models.yaml."
-        )
-    if schema.get("format") in _STRING_FORMATS:
-        return _STRING_FORMATS[schema["format"]]
-    low, high = schema.get("minLength", 1), schema.get("maxLength", 10_000)
-    text = _sentence(source, source.randint(4, 9))
-    while len(text) < low:
-        text = f"{text} {_sentence(source, 6)}"
-    cut = text[: max(low, high)]
-    return cut if len(cut.strip()) >= low and cut.strip() == cut else (cut.strip() + "." * high)[: max(low, len(cut))]
-
-
-def _sentence(source: random.Random, words: int) -> str:
-    return " ".join(source.choice(_WORDS) for _ in range(words)).capitalize() + "."
-
-
-def _bounds(schema: Mapping[str, Any], low: int, span: int) -> tuple[int, int]:
-    """Whole lower and upper bounds within the schema's own, open ends filled in."""
-    step = 1 if schema.get("type") == "integer" else 0
-    lowest = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
-    highest = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None)
-    if lowest is None and highest is None:
-        return low, low + span
-    if lowest is None:
-        return highest - span, highest
-    return lowest, lowest + span if highest is None else highest
+        return f"{filler.sentence(8)} {filler.sentence(6)}"
+    return json.dumps(filler.fill(call.schema), ensure_ascii=False)
 
 
 def _tokens(characters: int) -> int:
