@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from tasks.foundation.planning.stage_plan import StagePlan
-from tasks.foundation.planning.totals import total_of
+from tasks.foundation.run.cost_plan import planned_in, total_of
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.store.commits import Commit
 
@@ -17,9 +16,9 @@ class StageResult:
 
     `decision` is what there was to do. `calls`, `from_cache` and the tokens are what this run did; `cost_usd`
     is that of all rows of the stage so far, None when a price is unknown. `seconds` is the time it took now.
-    `planned_calls` (low, high; None: nothing was planned) is held against `calls_of_rows` and `replayed_of_rows`:
-    the calls made, and the requests answered by the cache, for all rows of the stage so far. `unreported` are replies
-    of this run whose tokens the provider did not report: the tokens lack theirs.
+    `planned_calls` (low and high end of the range; None: nothing was planned) is held against `calls_of_rows` and
+    `replayed_of_rows`: the calls made, and the requests answered by the cache, for all rows of the stage so far.
+    `unreported` are replies of this run whose tokens the provider did not report: the tokens lack theirs.
     """
 
     stage: str
@@ -92,11 +91,9 @@ def tokens_told(known: int, unreported: int) -> str:
 
 
 def _planned(commit: Commit) -> tuple[float, float] | None:
-    planned = StagePlan.calls_of(commit.record)
-    if planned is None:
-        return None
+    planned = planned_in(commit.record)
     calls = total_of(planned).calls
-    return calls.low, calls.high
+    return (calls.low, calls.high) if planned else None
 
 
 class Observer(Protocol):

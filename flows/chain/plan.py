@@ -1,22 +1,24 @@
-"""What a run of the chain would ask its models, without asking: the plan of every stage that there is something to do
-for, from the rows of those that are done and the estimates of those that are not."""
+"""What a run of the chain is expected to ask its models, without asking: a dry run of every stage that there is
+something to do for, on the rows of those that are done and, else, on what the dry runs before it have made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from flows import chain
 from flows.chain.status import Standing, standings
-from tasks.foundation.planning.calls import PlannedCalls
-from tasks.foundation.planning.estimate import Known, Portion, View
-from tasks.foundation.planning.known import committed, known_of
-from tasks.foundation.planning.span import Span
-from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
+from tasks.foundation.errors import ColloquyError
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.context import RunContext
-from tasks.foundation.settings import Settings
+from tasks.foundation.run.cost_plan import PlannedCalls
+from tasks.foundation.run.dry_inputs import DryStage, SampleRows, run_dry
+from tasks.foundation.run.usual_usage import UsageHistory
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit, commits_of, whole_commits
@@ -26,6 +28,8 @@ State = Literal["to do", "again", "failed rows", "if rows change", "up to date",
 """`again`: what it depends on has changed. `if rows change`: a stage before it runs again, perhaps to the same end."""
 
 DONE: tuple[State, ...] = ("up to date", "not selected")
+MOST_REQUESTS = 240
+"""That a dry run of a stage asks before the rest is taken to be like it; shared by the members of a fan-out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +40,97 @@ class RunPlan:
     run: str
     state: State
     calls: Sequence[PlannedCalls] = ()
-    assumes: Sequence[str] = ()
     note: str = ""
 
 
 def plan_build(workspace: Workspace, build: str, selected: Sequence[str]) -> list[RunPlan]:
-    """The plan of every run of the selected stages, in order. Reads committed tables; asks nobody."""
-    commits = commits_of(workspace.layout, build)
-    made = {commit.stage for commit in commits.values()}
-    names = chain.needed(workspace.settings, made | set(selected) | _before(selected))
-    found = standings(workspace, build, [name for name in names if name in made])
-    standing_of = {standing.run: standing for standing in found}
-    known: dict[str, Sequence[Portion]] = {}
-    plans: list[RunPlan] = []
-    changing: set[str] = set()
-    for name in names:
-        stage, makes = chain.stage(name), list[Known]()
-        for member in stage.members(workspace.settings):
-            run = run_name(name, member)
-            state = _state(standing_of.get(run), name in selected, bool(changing & set(chain.upstream(name))))
-            if state not in DONE:
+    """The plan of every run of the selected stages, in order. Reads committed rows and local files; asks nobody."""
+    with TemporaryDirectory() as folder, _quiet_stages():
+        return _Planner(workspace, build, frozenset(selected), Path(folder)).plan(selected)
+
+
+@contextmanager
+def _quiet_stages() -> Iterator[None]:
+    """What stages warn of is about the few rows of the dry run."""
+    log = logging.getLogger("tasks")
+    level, log.level = log.level, logging.CRITICAL
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+@dataclass
+class _Planner:
+    workspace: Workspace
+    build: str
+    selected: Collection[str]
+    folder: Path
+    dry: dict[str, SampleRows] = field(default_factory=dict)
+    """What dry runs have made so far, by table."""
+
+    def plan(self, selected: Sequence[str]) -> list[RunPlan]:
+        commits = commits_of(self.workspace.layout, self.build)
+        made = {commit.stage for commit in commits.values()}
+        names = chain.needed(self.workspace.settings, made | set(selected) | _before(selected))
+        found = standings(self.workspace, self.build, [name for name in names if name in made])
+        standing_of = {standing.run: standing for standing in found}
+        history = UsageHistory.of(self.workspace.layout, names)
+        plans: list[RunPlan] = []
+        changing: set[str] = set()
+        for name in names:
+            upstream = set(chain.upstream(name))
+            states = self._states(chain.stage(name), standing_of, bool(changing & upstream))
+            if set(states.values()) - set(DONE):
                 changing.add(name)
-            plan = plan_of_stage(stage, View(workspace.settings, workspace.models, known, member))
-            makes.append(_rows(workspace, stage, commits, run) if state in DONE and run in commits else plan.makes)
-            if name in selected:
-                plans.append(_run_plan(name, run, state, plan, commits.get(run)))
-        for each in makes:
-            for table, portions in each.items():
-                known[table] = [*known.get(table, ()), *portions]
-    return plans
+            plans += self._plan_stage(chain.stage(name), states, commits, history)
+        return [plan for plan in plans if plan.stage in self.selected]
+
+    def _states(self, stage: Stage, standing_of: Mapping[str, Standing], changing: bool) -> dict[str | None, State]:
+        return {
+            member: _state(standing_of.get(run_name(stage.name, member)), stage.name in self.selected, changing)
+            for member in stage.members(self.workspace.settings)
+        }
+
+    def _plan_stage(
+        self,
+        stage: Stage,
+        states: Mapping[str | None, State],
+        commits: Mapping[str, Commit],
+        history: UsageHistory,
+    ) -> list[RunPlan]:
+        """The plans of the stage's members. What its dry runs make stands beside what the others have committed."""
+        plans: list[RunPlan] = []
+        makes: list[Mapping[str, SampleRows]] = []
+        real = RunContext(self.workspace, stage, self.build, commits)
+        for member, state in states.items():
+            run = run_name(stage.name, member)
+            if (state in DONE and run in commits) or not (stage.work or chain.downstream(stage.name)):
+                plans.append(RunPlan(stage.name, run, state))
+                makes.append(self._committed(stage, commits[run]) if run in commits else {})
+                continue
+            done, note = DryStage((), {}), ""
+            try:
+                most = max(MOST_REQUESTS // len(states), 24)
+                done = run_dry(
+                    *(stage, member, self.workspace, real, self.dry, history, self.folder), most_requests=most
+                )
+            except ColloquyError as error:
+                note = f"not planned: {error}"
+            makes.append(done.makes)
+            plans.append(_run_plan(stage.name, run, state, done.calls, commits.get(run), note))
+        if any(plan.state not in DONE or plan.run not in commits for plan in plans):
+            for table in stage.writes:
+                if several := [each[table] for each in makes if table in each]:
+                    self.dry[table] = SampleRows.together(several)
+        return plans
+
+    def _committed(self, stage: Stage, commit: Commit) -> Mapping[str, SampleRows]:
+        """The rows of one member, where another is still to run."""
+        if stage.fan_out is None:
+            return {}
+        reader = RunContext(self.workspace, stage, self.build, {commit.run: commit})
+        return {table: SampleRows(reader.committed(table)) for table in stage.writes}
 
 
 def _before(selected: Sequence[str]) -> set[str]:
@@ -87,12 +153,6 @@ def check(workspace: Workspace, build: str, selected: Sequence[str]) -> None:
             stage.check(RunContext(workspace, stage, build, commits, member=member))
 
 
-def without_reasks(settings: Settings) -> Settings:
-    """The settings under which every reply can be used at once and no call fails."""
-    calm = settings.llm.model_copy(update={"max_reasks": 0, "retry_attempts": 1, "salvage_rounds": 0})
-    return settings.model_copy(update={"llm": calm})
-
-
 def _state(standing: Standing | None, selected: bool, changing: bool) -> State:
     if not selected:
         return "not selected"
@@ -105,35 +165,15 @@ def _state(standing: Standing | None, selected: bool, changing: bool) -> State:
     return "if rows change" if changing else "up to date"
 
 
-def _rows(workspace: Workspace, stage: Stage, commits: Mapping[str, Commit], run: str) -> Known:
-    """What the run has committed."""
-    return known_of(committed(workspace.layout, [commits[run]], commits.values()), stage.writes)
-
-
-def _run_plan(name: str, run: str, state: State, plan: StagePlan, commit: Commit | None) -> RunPlan:
-    if state == "up to date":
-        return RunPlan(name, run, state)
+def _run_plan(
+    name: str, run: str, state: State, calls: Sequence[PlannedCalls], commit: Commit | None, note: str
+) -> RunPlan:
     if state == "failed rows" and commit is not None:
         failed, worked = commit.accounting.n_failed, commit.accounting.n_produced + commit.accounting.n_failed
-        share = Span(0, failed / worked if worked else 1)
+        share = failed / worked if worked else 1.0
         note = f"{failed:,} failed rows of {worked:,}, planned as that share of the stage"
-        return RunPlan(name, run, state, [_scaled(each, share) for each in plan.calls], plan.assumes, note)
+        return RunPlan(name, run, state, [each.scaled(share) for each in calls], note)
     if state == "if rows change":
-        calls = [_scaled(each, Span(0, 1)) for each in plan.calls]
-        return RunPlan(name, run, state, calls, plan.assumes, "nothing is asked where the rows before it stay the same")
-    note = "what the reply cache holds already costs nothing and is not taken off" if state == "again" else ""
-    return RunPlan(name, run, state, plan.calls, plan.assumes, note)
-
-
-def _scaled(calls: PlannedCalls, share: Span) -> PlannedCalls:
-    def scaled(span: Span) -> Span:
-        return Span(span.low * share.low, span.high * share.high)
-
-    return replace(
-        calls,
-        requests=scaled(calls.requests),
-        calls=scaled(calls.calls),
-        prompt_tokens=scaled(calls.prompt_tokens),
-        completion_tokens=scaled(calls.completion_tokens),
-        dollars=None if calls.dollars is None else scaled(calls.dollars),
-    )
+        note = note or "nothing is asked where the rows before it stay the same"
+        return RunPlan(name, run, state, [each.possibly() for each in calls], note)
+    return RunPlan(name, run, state, calls, note)

@@ -221,7 +221,7 @@ def planned_line(results: Sequence[StageResult]) -> str:
     now = sum(result.calls for result in ran)
     earlier = f" ({now:,} of them in this run)" if now < made else ""
     cached = f"; the cache answered {replayed:,} requests" if replayed else ""
-    return f"Planned {low:,.0f}–{high:,.0f} calls, made {made:,}{earlier}{cached}."
+    return f"Expected {low:,.0f}–{high:,.0f} calls, made {made:,}{earlier}{cached}."
 
 
 def unreported_line(results: Sequence[StageResult]) -> str:

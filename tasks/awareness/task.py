@@ -75,6 +75,7 @@ async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
 STAGE = Stage(
     name="awareness",
     reads=("awareness_items",),
+    items_from={"": "awareness_items"},
     prepare=prepare,
     briefs=briefs,
     work=work,

@@ -151,6 +151,7 @@ def finish(context: StageContext) -> Finished:
 STAGE = Stage(
     name="conversation",
     reads=("chat_seeds", "persona_candidates"),
+    items_from={"": "chat_seeds"},
     prepare=prepare,
     briefs=briefs,
     work=work,

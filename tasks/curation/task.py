@@ -208,6 +208,7 @@ def as_episode(one: Verified) -> InteractionEpisode:
 STAGE = Stage(
     name="curation",
     reads=("verdicts", "human_reviews", *RECORD_TABLES),
+    items_from={"": "dialogues"},
     prepare=prepare,
     prepared=("awareness_items", "interaction_episodes", "rejects"),
     taxonomies=("attributes", "age_band", "utterance_emotion", "sentiment", "talkway", "goal_type"),

@@ -234,6 +234,7 @@ def as_utterance(dialogue_id: str, turn: int, line: Line, labels: UtteranceLabel
 STAGE = Stage(
     name="dialogues",
     reads=("conflicts", "pairings", "scenes", "characters"),
+    items_from={"": "conflicts"},
     prepare=prepare,
     briefs=briefs,
     work=work,

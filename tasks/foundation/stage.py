@@ -161,7 +161,8 @@ class Stage:
     they depend on (mapping files); `model_facts` is what they say of models, given those that the build's
     other stages have used. A stage that fans out runs once for every alias of its role `fan_out` (targets,
     judges), each with a commit of its own: adding one adds, never overwrites. `reads_if_made` names those of
-    `reads` that are empty, instead of an error, as long as no stage has made them.
+    `reads` that are empty, instead of an error, as long as no stage has made them. `items_from` says of which table's
+    rows its items are, by what their keys begin with; not needed where the settings say how many there are.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Stage:
     )
     fan_out: str | None = None
     reads_if_made: tuple[str, ...] = ()
+    items_from: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def writes(self) -> tuple[str, ...]:

@@ -128,6 +128,7 @@ def _roles(settings: Settings) -> Mapping[str, Sequence[str]]:
 STAGE = Stage(
     name="interaction",
     reads=("interaction_episodes",),
+    items_from={"": "interaction_episodes"},
     prepare=prepare,
     briefs=briefs,
     work=work,

@@ -199,6 +199,12 @@ STAGE = Stage(
     name="judging",
     reads=tuple(READS),
     reads_if_made=tuple(READS),
+    items_from={
+        "awareness/": "awareness_predictions",
+        "interaction/": "interactions",
+        "turn/": "conversation_turns",
+        "final/": "conversations",
+    },
     prepare=prepare,
     briefs=briefs,
     work=work,

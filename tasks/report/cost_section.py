@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tasks.foundation.planning.calls import PlannedCalls, by_alias
-from tasks.foundation.planning.span import Span
-from tasks.foundation.planning.stage_plan import StagePlan
+from tasks.foundation.run.cost_plan import PlannedCalls, by_alias, planned_in
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
 from tasks.report.blocks import Note, Section, Table, filled, section
@@ -25,7 +23,8 @@ def cost(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     answer, uses = ask("costs"), ask("models_in_use")
     planned = held_against(commits, answer)
     drawn = charts.ranges(
-        "Planned, from low to high, and taken (the mark), by stage and model. Logarithmic scales.",
+        "Planned (the range meant to hold in four of five runs) and taken (the mark), by stage and model. Logarithmic "
+        "scales.",
         planned,
         "asked",
         PANELS,
@@ -41,7 +40,7 @@ def cost(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
         "price is: never 0.",
         [
             ("", spent),
-            ("Plan and actual", [drawn, _plan_table(planned, answer), _without_plan(commits) if planned else None]),
+            ("Plan and actual", [drawn, _plan_table(planned, answer)]),
             ("What each model was asked for", [filled(uses, "Models by stage and purpose.", folded=True)]),
         ],
         Note("No model has been asked.", "missing", f"colloquy run --build {build}"),
@@ -64,7 +63,7 @@ def _tokens(answer: Answer, stages: Sequence[str]) -> charts.Figure | None:
 
 def held_against(commits: Mapping[str, Commit], costs: Answer) -> list[Record]:
     """A record for each stage and model that was planned to be asked: `calls`, `tokens` and `dollars` as they were,
-    and as planned from `…_low` to `…_high`. None: not known."""
+    as planned (`…_planned`), and from `…_low` to `…_high` as the plan's range has it. None: not known."""
     taken = {(record["stage"], record["alias"]): record for record in costs.records}
     return [
         _record(stage, calls, taken.get((stage, calls.alias)))
@@ -77,8 +76,8 @@ def _plans(commits: Mapping[str, Commit]) -> dict[str, list[PlannedCalls]]:
     """The planned calls of each stage, over its members, in the order of the commits."""
     found: dict[str, list[PlannedCalls]] = {}
     for commit in commits.values():
-        for calls in StagePlan.calls_of(commit.record) or ():
-            found.setdefault(commit.stage, []).append(calls)
+        if calls := planned_in(commit.record):
+            found.setdefault(commit.stage, []).extend(calls)
     return found
 
 
@@ -87,14 +86,9 @@ def _record(stage: str, planned: PlannedCalls, taken: Record | None) -> Record:
     tokens = None if None in (parts := [actual[part] for part in PARTS]) else sum(parts)
     found: Record = {"stage": stage, "model": planned.alias, "asked": f"{stage}, {planned.alias}"}
     found |= {"calls": actual["calls"], "tokens": tokens, "dollars": actual["cost_usd"]}
-    spans: dict[str, Span | None] = {
-        "calls": planned.calls,
-        "tokens": planned.prompt_tokens + planned.completion_tokens,
-        "dollars": planned.dollars,
-    }
-    for name, span in spans.items():
-        low, high = (None, None) if span is None else (span.low, span.high)
-        found |= {f"{name}_low": low, f"{name}_high": high}
+    for name, amount in (("calls", planned.calls), ("tokens", planned.tokens), ("dollars", planned.dollars)):
+        value, low, high = (None, None, None) if amount is None else amount.to_json()
+        found |= {f"{name}_planned": value, f"{name}_low": low, f"{name}_high": high}
     return found | {"from_cache": actual["from_cache"]}
 
 
@@ -117,7 +111,8 @@ def _between(record: Record, name: str) -> str:
     if high is None:
         return "unknown"
     shown = numbers.money if name == "dollars" else lambda value: numbers.count(round(value))
-    return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
+    value = shown(record[f"{name}_planned"])
+    return value if low == high else f"{value} ({shown(low)} to {shown(high)})"
 
 
 def _verdict(record: Record) -> str:
@@ -130,8 +125,3 @@ def _verdict(record: Record) -> str:
     if less:
         return f"fewer {', '.join(less)}" + (" (some came from the cache)" if record["from_cache"] else "")
     return "yes"
-
-
-def _without_plan(commits: Mapping[str, Commit]) -> Note | None:
-    lacking = [run for run, commit in commits.items() if StagePlan.calls_of(commit.record) is None]
-    return Note(f"Committed before plans were kept: {', '.join(lacking)}.") if lacking else None

@@ -243,6 +243,7 @@ def _vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice |
 STAGE = Stage(
     name="voting",
     reads=RECORD_TABLES,
+    items_from={"": "dialogues"},
     prepare=prepare,
     briefs=briefs,
     work=work,

@@ -141,9 +141,8 @@ class SchemaFiller:
         low, high = schema.get("minLength", 1), schema.get("maxLength", 10_000)
         text = self.write(low, high, name)
         cut = text[: max(low, high)]
-        return (
-            cut if len(cut.strip()) >= low and cut.strip() == cut else (cut.strip() + "." * high)[: max(low, len(cut))]
-        )
+        bare = cut.strip()
+        return cut if bare == cut and len(cut) >= low else (bare + "." * high)[: max(low, len(cut))]
 
 
 def _bounds(schema: Schema, low: int, span: int) -> tuple[int, int]:

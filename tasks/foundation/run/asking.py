@@ -51,13 +51,12 @@ class ItemAsker:
         history: Sequence[Message] = (),
     ) -> Any:
         """The validated reply; raises ModelError when the request failed for good."""
-        *opening, last = prompt.render(language, inputs)
         request = Request(
             stage=self._stage,
             row_key=self._row_key,
             purpose=purpose,
             alias=alias,
-            messages=(*opening, *(prompt.defused(language, said) for said in history), last),
+            messages=messages_of(prompt, inputs, language, history),
             reply=reply or prompt.reply,
             sample=sample,
             temperature=temperature,
@@ -94,6 +93,14 @@ class ItemAsker:
     def attempts(self) -> int:
         """Provider calls of all its requests."""
         return sum(outcome.record.attempts for outcome in self.outcomes())
+
+
+def messages_of(
+    prompt: Prompt[Any, Any], inputs: BaseModel, language: str, history: Sequence[Message] = ()
+) -> tuple[Message, ...]:
+    """The messages of a request: the earlier ones of a chat stand between the prompt's system message and its last."""
+    *opening, last = prompt.render(language, inputs)
+    return (*opening, *(prompt.defused(language, said) for said in history), last)
 
 
 def merged(earlier: Sequence[Outcome], later: Sequence[Outcome]) -> list[Outcome]:

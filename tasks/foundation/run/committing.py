@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tasks.foundation.errors import TableError
 from tasks.foundation.llm.wordless import FEWEST, is_wordless, mis_set
-from tasks.foundation.planning.stage_plan import StagePlan
+from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.fingerprints import libraries
 from tasks.foundation.run.opening import plain_settings
@@ -128,7 +128,7 @@ def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
 
 
 def record_of(
-    stage: Stage, workspace: Workspace, build: str, member: str | None, plan_revision: int, plan: StagePlan
+    stage: Stage, workspace: Workspace, build: str, member: str | None, plan_revision: int, plan: Sequence[PlannedCalls]
 ) -> Mapping[str, Any]:
     """What people read in a commit: settings, sources, models, versions, and what was planned to be asked.
     `plan_revision` is whose shards were obeyed."""
@@ -143,5 +143,5 @@ def record_of(
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
         "similarity": {name: recorded(each) for name, each in workspace.similarities.items()} if stage.encodes else {},
         "libraries": libraries(LIBRARIES),
-        "plan": plan.to_json(),
+        "plan": [each.to_json() for each in plan],
     }

@@ -50,6 +50,10 @@ class RunContext:
         self._revisions = Revisions.of(workspace.layout, build)
         self._frames: dict[str, pl.DataFrame] = {}
 
+    def has(self, table: str) -> bool:
+        """Whether a stage of the build has made it."""
+        return bool(makers(self._commits, table))
+
     def model(self, alias: str) -> ModelSpec:
         return self._workspace.models[alias]
 
@@ -78,6 +82,10 @@ class RunContext:
         if table not in self._frames:
             self._frames[table] = read_frame(self._workspace.layout, TABLES[table], self._committed(table))
         return portion(self._frames[table], where, columns)
+
+    def committed(self, table: str) -> pl.DataFrame:
+        """A table that the stage itself has committed, in key order."""
+        return read_frame(self._workspace.layout, TABLES[table], self._committed(table))
 
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """What this run has made so far of a table or draft, or a portion of it, in key order."""

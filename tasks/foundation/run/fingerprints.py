@@ -22,9 +22,6 @@ LENGTH = 16
 
 _HASHED_AS_TREE = "tasks."
 
-CHANGES_NO_ROW = "estimate.py"
-"""The module of a stage's package that says what a run will ask; the run itself never looks at it."""
-
 
 def combine(components: Mapping[str, str]) -> str:
     """The fingerprint of a stage run from its named components (16 hex digits)."""
@@ -64,8 +61,6 @@ def _modules_of(package: str) -> dict[str, Path]:
     folder = Path(next(iter(spec.submodule_search_locations)))
     found = {}
     for path in folder.rglob("*.py"):
-        if path.name == CHANGES_NO_ROW:
-            continue
         name = ".".join([package, *path.relative_to(folder).with_suffix("").parts])
         found[name.removesuffix(".__init__")] = path
     return found

@@ -10,9 +10,6 @@ from typing import Literal
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.models import check_ready
-from tasks.foundation.planning.estimate import View, estimator_of
-from tasks.foundation.planning.known import committed, known_of
-from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
 from tasks.foundation.run.context import MissingInput, makers, may_be_missing
 from tasks.foundation.run.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.run.workspace import Workspace
@@ -84,14 +81,6 @@ def decide(commit: Commit | None, fingerprint: str, force: bool, *, whole: bool 
     if commit.partial:
         return "redo failed rows", commit.revision + 1
     return "up to date", commit.revision
-
-
-def planned(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], member: str | None = None) -> StagePlan:
-    """What a run that begins now will ask its models, low to high, from the rows it reads."""
-    if estimator_of(stage) is None:
-        return StagePlan()
-    known = known_of(committed(workspace.layout, commits.values()), stage.reads)
-    return plan_of_stage(stage, View(workspace.settings, workspace.models, known, member))
 
 
 def _section(stage: Stage, workspace: Workspace, member: str | None) -> dict[str, object]:

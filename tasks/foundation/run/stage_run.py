@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from types import TracebackType
@@ -25,12 +25,13 @@ from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.request import CallRecord
 from tasks.foundation.llm.sending import Patience
-from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
 from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext
+from tasks.foundation.run.cost_plan import PlannedCalls
+from tasks.foundation.run.dry_run import plan_run
 from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
-from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
+from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
@@ -69,7 +70,7 @@ class StageRun:
         self._commits: Mapping[str, Commit] = commits
         self._plan: ShardPlan | None = None
         self._begun: datetime | None = None
-        self._estimated = StagePlan()
+        self._expected: Sequence[PlannedCalls] = ()
         self._engine: Engine | None = None
         self._transport: BatchTransport | None = None
         stage.check(self._context())
@@ -173,7 +174,6 @@ class StageRun:
         self._say("preparing")
         if not self.workspace.guest:
             begin_with(self.workspace.layout, self.build, self.workspace.profile, self.workspace.remembered)
-        self._estimated = planned(self.stage, self.workspace, self._commits, self.member)
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
         self._plan = read_plan(place)
@@ -186,6 +186,8 @@ class StageRun:
                 self._plan = ShardPlan(dealt, prepared.accounting, started)
                 write_plan(place, layout.scratch, self._plan)
         self.progress.rows_total = self._plan.n_items
+        keys = [key for shard in self._plan.shards for key in shard]
+        self._expected = plan_run(self.stage, self._context(), keys, self.workspace.models, layout)
         self._say("working")
 
     async def work(self, shard: int) -> dict[str, int]:
@@ -243,7 +245,7 @@ class StageRun:
             ended_at=_now(),
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
-            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._estimated),
+            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._expected),
             columns={name: TABLES[name].shape for name in tables},
         )
         write_commit(self.workspace.layout, commit)

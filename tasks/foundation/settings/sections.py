@@ -9,8 +9,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.settings.types import (
+    AtMost,
     Count,
     EachOnce,
+    HowMany,
     IfNone,
     InLanguage,
     Knob,
@@ -216,7 +218,7 @@ class PersonasSection(BatchableSection):
     designer: str
     temperature: Temperature
     max_tokens: Positive
-    characters: PerLanguage
+    characters: Annotated[PerLanguage, HowMany]
     inspirations: Annotated[list[InspirationSource], EachOnce]
     character_dedup: NearSection | None
 
@@ -227,7 +229,7 @@ class ScenesSection(BatchableSection):
     max_turns: Annotated[int, Field(ge=2)]
     max_characters: Positive
     near_duplicate: Share
-    sample: PerLanguage
+    sample: Annotated[PerLanguage, HowMany]
     goal_dedup: NearSection | None
     one_to_one: bool
     distiller: str
@@ -242,12 +244,12 @@ class ScenesSection(BatchableSection):
 
 
 class ConflictsSection(BatchableSection):
-    pairings: PerLanguage
+    pairings: Annotated[PerLanguage, HowMany]
     assessor: str
     temperature: Temperature
     max_tokens: Positive
     keep_share: Share
-    select: Positive | None
+    select: Annotated[Positive | None, AtMost]
     if_none: IfNone
 
     @property
@@ -281,8 +283,8 @@ class VotingSection(BatchableSection):
 
 
 class CurationSection(StageSection):
-    items_per_task: PerLanguage
-    episodes: PerLanguage
+    items_per_task: Annotated[PerLanguage, AtMost]
+    episodes: Annotated[PerLanguage, AtMost]
     if_none: IfNone
 
     @property
@@ -292,7 +294,7 @@ class CurationSection(StageSection):
 
 
 class ChatseedsSection(BatchableSection):
-    per_pool: Positive
+    per_pool: Annotated[Positive, HowMany]
     language: InLanguage
     seeder: str
     temperature: Temperature
@@ -333,7 +335,7 @@ class SubsampleSection(Section):
     """Judges that see only a stratified sample of the conversations, beside those that see all."""
 
     judges: Targets
-    n: Positive
+    n: Annotated[Positive, AtMost]
     by: Annotated[list[Literal["pool", "target"]], EachOnce]
     seed: int
 

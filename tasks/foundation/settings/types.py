@@ -15,6 +15,14 @@ class Knob:
     beside it says why."""
 
 
+class HowMany:
+    """Marks how many rows a stage is to work on, whatever it reads; a dry run works on fewer."""
+
+
+class AtMost:
+    """Marks how many rows a stage keeps of those it is given; a dry run keeps as many of as many fewer."""
+
+
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
