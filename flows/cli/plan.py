@@ -189,9 +189,8 @@ def basis_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]
     }
     shares = {basis: sum(each.tokens.value for each in calls if each.basis == basis) / whole for basis in of_basis}
     said = [f"{share:.0%} of the tokens on {of_basis[basis]}" for basis, share in shares.items() if share >= 0.005]
-    yield (
-        f"Rests on some rows of each stage, and for {', '.join(said)}. The ranges are meant to hold in four of five runs."
-    )
+    yield f"Rests on some rows of each stage, and for {', '.join(said)}."
+    yield "The ranges are meant to hold in four of five runs."
     listed = _listed_models(workspace, calls)
     if listed:
         yield f"Prices of {', '.join(listed)}: genai-prices {version('genai-prices')}; of others configs/models.yaml."

@@ -13,11 +13,10 @@ import pytest
 from rich.console import Console
 
 from flows.cli import main as cli
-from flows.cli.plan_tables import amount, amounts, dollars_of, money
+from flows.cli.plan import amount, dollars_of, usd, with_range
 from flows.cli.screen import failed_line, planned_line, results_table, screen, unreported_line
 from flows.results import StageResult
-from tasks.foundation.planning.span import Span
-from tasks.foundation.planning.totals import Total
+from tasks.foundation.run.cost_plan import Expected, PlannedCalls
 from tasks.foundation.run.progress import Progress
 
 Plan = Callable[..., tuple[int, str, str]]
@@ -55,22 +54,32 @@ def line_of(out: str, *words: str) -> list[str]:
 def test_the_plan_of_a_paper_needs_neither_network_nor_key(plan: Plan) -> None:
     code, out, _ = plan("--profile", "demo-paper", "--from", "dialogues")
     assert code == 0
-    assert line_of(out, "dialogues", "gpt-4o")[:7] == ["dialogues", "to", "do", "gpt-4o", "2,700", "–", "9,000"]
+    assert line_of(out, "dialogues", "gpt-4o")[:4] == ["dialogues", "to", "do", "gpt-4o"]
+    assert out.splitlines()[1].startswith("Expected: ")
     assert "asks no model" in out
-    assert "personas.pool_size = 500" not in out, "personas is not part of the plan"
-    assert "conflicts" not in out.partition("Assumed:")[0]
+    assert "conflicts" not in out, "what comes before is tried, but is no part of the plan"
     assert "genai-prices" in out
+    assert "configs/usual_usage.yaml" in out
+    assert "At most, " in out
     assert "No budget is set" in out
 
 
 def test_the_plan_names_the_budgets_it_passes(plan: Plan) -> None:
     _, out, _ = plan(
-        *("--profile", "test", "--set", "run.budget.max_calls=100", "--set", "voting.budget.max_calls=100"),
+        *("--profile", "test", "--set", "run.budget.max_calls=100", "--set", "voting.budget.max_calls=22"),
         *("--set", "judging.budget.max_tokens=1000000000"),
     )
-    assert "Budget run.budget.max_calls = 100 is passed in any case" in out
-    assert "Budget voting.budget.max_calls = 100 may be passed" in out
+    assert "Budget run.budget.max_calls = 100 will be passed" in out
+    assert "Budget voting.budget.max_calls = 22 may be passed" in out
     assert "Budget judging.budget" not in out
+
+
+def test_a_server_without_prices_is_planned_in_hours_by_its_speed(plan: Plan) -> None:
+    write_own_model()
+    asked = ("--profile", "test", "--only", "scenes", "--set", "scenes.distiller=mine")
+    slow, fast = (plan(*asked, "--tokens-per-second", speed)[1].splitlines()[1] for speed in ("0.1", "1"))
+    assert "hours" in slow and "minutes" in fast
+    assert "unknown" in slow, "no price is no dollars of 0"
 
 
 def test_a_budget_in_dollars_needs_prices(plan: Plan) -> None:
@@ -78,7 +87,7 @@ def test_a_budget_in_dollars_needs_prices(plan: Plan) -> None:
     write_own_model()
     _, out, _ = plan("--profile", "test", "--only", "scenes", *settings)
     assert line_of(out, "scenes", "mine")[-1] == "unknown"
-    assert "1 model unpriced" in out
+    assert "dollars unknown" in out
     assert "Budget scenes.budget.max_cost_usd = 5 cannot be kept" in out
 
 
@@ -112,12 +121,12 @@ def ran(
 
 def test_the_end_of_a_run_holds_its_calls_against_the_plan_of_what_ran() -> None:
     results = [ran("run", (10, 40), 12), ran("up to date", (100, 100), 100), ran("run", None, 7)]
-    assert planned_line(results) == "Planned 10–40 calls, made 12."
+    assert planned_line(results) == "Expected 10–40 calls, made 12."
     assert planned_line([ran("run again", (1000, 4000), 0, 1000)]) == (
-        "Planned 1,000–4,000 calls, made 0; the cache answered 1,000 requests."
+        "Expected 1,000–4,000 calls, made 0; the cache answered 1,000 requests."
     )
     assert planned_line([ran("redo failed rows", (10, 40), 12, earlier=9)]) == (
-        "Planned 10–40 calls, made 12 (3 of them in this run)."
+        "Expected 10–40 calls, made 12 (3 of them in this run)."
     )
     assert planned_line([ran("up to date", (10, 40), 12), ran("run", (0, 0), 0)]) == ""
 
@@ -157,15 +166,18 @@ def test_large_numbers_are_short_and_a_narrow_table_breaks_between_them() -> Non
     assert [amount(value) for value in (0, 9_999, 10_400, 999_400, 1_234_567, 2.5e9, 4.2e12)] == [
         *("0", "9,999", "10k", "999k", "1.23M", "2.5B", "4,200B")
     ]
-    assert (amounts(Span(12, 12)), amounts(Span(12, 240))) == ("12", "12 – 240")
-    assert money(Span(0, 0.01234)) == "0.00 – 0.0123"
-    assert money(Span(12.5, 12_345.678)) == "12.50 – 12,346"
+    assert with_range(Expected.exactly(12), amount) == "12"
+    assert with_range(Expected(100, 12, 240), amount) == "100 (12 – 240)"
+    assert with_range(Expected(12.5, 0, 12_345.678), usd) == "12.50 (0.00 – 12,346)"
+
+
+def priced(dollars: Expected | None, alias: str = "a") -> PlannedCalls:
+    one = Expected.exactly(1)
+    return PlannedCalls(alias, "ask", one, one, one, one, dollars, 0, None, None)
 
 
 def test_a_sum_that_lacks_a_price_says_so() -> None:
-    nothing = Span(0, 0)
-    total = Total(nothing, nothing, nothing, nothing, Span(1, 2))
-    assert dollars_of(total) == "1.00 – 2.00"
-    lacking = Total(nothing, nothing, nothing, nothing, Span(1, 2), ("a", "b"))
-    assert dollars_of(lacking) == "≥ 1.00 – 2.00, 2 models unpriced"
-    assert dollars_of(lacking, high_only=True) == "≥ 2.00 US dollars, 2 models unpriced"
+    known = priced(Expected(1, 1, 2))
+    assert dollars_of([known]) == "1.00 (1.00 – 2.00) US dollars"
+    assert dollars_of([known, priced(None, "b")]) == "≥ 1.00 (1.00 – 2.00) US dollars, 1 model unpriced"
+    assert dollars_of([priced(None, "b")], short=True) == "unknown"

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.planning.calls import PlannedCalls
-from tasks.foundation.planning.span import Span
-from tasks.foundation.planning.stage_plan import StagePlan
+from tasks.foundation.run.cost_plan import Expected, PlannedCalls
 from tasks.report import charts
-from tasks.report.blocks import Figure, Note, Table
+from tasks.report.blocks import Figure, Table
 from tasks.report.build import _tiles
 from tasks.report.cost_section import cost, held_against
 from tasks.report.questions import Answer
@@ -25,13 +23,13 @@ def costs(*rows: tuple[Any, ...]) -> Answer:
     return Answer("costs", "select 1", COSTS, rows)
 
 
-def planned(alias: str, low: float, high: float, dollars: Span | None = None, purpose: str = "ask") -> PlannedCalls:
-    span = Span(low, high)
-    return PlannedCalls(alias, purpose, span, span, span * 10, span * 5, dollars)
+def planned(alias: str, low: float, high: float, dollars: Expected | None = None, purpose: str = "ask") -> PlannedCalls:
+    calls = Expected((low + high) / 2, low, high)
+    return PlannedCalls(alias, purpose, calls, calls, calls * 10, calls * 5, dollars, 0, None, None)
 
 
 def with_plan(stage: str, *calls: PlannedCalls, member: str | None = None) -> Any:
-    return commit(stage, member, plan=StagePlan(calls).to_json())
+    return commit(stage, member, plan=[each.to_json() for each in calls])
 
 
 def page(answer: Answer, commits: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -76,11 +74,11 @@ def test_unknown_tokens_and_prices_stay_unknown() -> None:
     ],
 )
 def test_the_table_says_where_the_plan_was_wrong(row: tuple[Any, ...], verdict: str) -> None:
-    commits = {"voting": with_plan("voting", planned("m", 10, 20, Span(0.1, 0.4)))}
+    commits = {"voting": with_plan("voting", planned("m", 10, 20, Expected(0.2, 0.1, 0.4)))}
     blocks = page(costs(("voting", "m", *row)), commits)["Plan and actual"]
     (table,) = (block for block in blocks if isinstance(block, Table))
     assert table.rows[0][-1].text == verdict
-    assert table.rows[0][2].text == "10 to 20"
+    assert table.rows[0][2].text == "15 (10 to 20)"
     assert isinstance(blocks[0], Figure)
 
 
@@ -114,13 +112,9 @@ def test_an_unknown_value_has_no_bar_and_no_mark() -> None:
     assert ranged(1000).count(charts.BAD) == 1, "outside the plan"
 
 
-def test_a_build_from_before_plans_were_kept_has_no_such_part() -> None:
-    before = {"voting": commit("voting")}
-    assert "Plan and actual" not in page(costs(("voting", "m", 1, 0, 1, 1, 0.0)), before)
-    mixed = before | {"judging": with_plan("judging", planned("m", 1, 2))}
-    blocks = page(costs(("voting", "m", 1, 0, 1, 1, 0.0)), mixed)["Plan and actual"]
-    (note,) = (block for block in blocks if isinstance(block, Note))
-    assert note.text == "Committed before plans were kept: voting."
+def test_stages_that_ask_nothing_have_no_plan() -> None:
+    asked = page(costs(("voting", "m", 1, 0, 1, 1, 0.0)), {"curation": with_plan("curation")})
+    assert "Plan and actual" not in asked
 
 
 def test_the_sum_at_the_top_says_which_prices_it_lacks() -> None:
@@ -135,5 +129,5 @@ def test_the_sum_at_the_top_says_which_prices_it_lacks() -> None:
 
 
 def test_a_plan_in_a_commit_is_plain_json() -> None:
-    record = with_plan("voting", planned("m", 1, 2, Span(0, 1))).record
+    record = with_plan("voting", planned("m", 1, 2, Expected(0.5, 0, 1))).record
     assert json.loads(json.dumps(record)) == record

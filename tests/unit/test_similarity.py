@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable
-from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.committing import record_of
 from tasks.foundation.settings import load_settings
@@ -73,7 +72,7 @@ def test_english_never_falls_back() -> None:
 def test_the_commit_says_what_each_language_was_compared_with(tmp_path: Path) -> None:
     workspace = Workspace.open("test", (), Layout(tmp_path / "artifacts"))
     workspace._encoder = WordEncoder()
-    record = record_of(STAGE, workspace, "b1", None, 0, StagePlan())
+    record = record_of(STAGE, workspace, "b1", None, 0, [])
     assert record["similarity"]["en"] == {"encoder": "words", "precision": "float32", "fingerprint": "words"}
     assert record["similarity"]["zh"]["method"] == "minhash"
 

@@ -99,8 +99,8 @@ def test_an_endless_answer_ends_with_its_reader(tmp_path: Path) -> None:
 def test_too_little_address_space_is_told_in_words(tmp_path: Path) -> None:
     limit = 300 * 2**20
     code = (
-        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
-        "from flows.cli.main import main; main()"
+        "import resource; from flows.cli.main import main\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit})); main()"
     )
     command = [sys.executable, "-c", code, "status"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

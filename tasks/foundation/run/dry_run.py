@@ -26,7 +26,7 @@ from tasks.foundation.llm.calls import QUOTED_CHARACTERS, first_call
 from tasks.foundation.llm.pricing import pricing_of
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.providers.scripted import as_reply, from_schema
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
+from tasks.foundation.llm.request import LOCAL_PROVIDERS, Message, ModelSpec, ProviderCall, Request, Usage
 from tasks.foundation.llm.schema_filler import SchemaFiller
 from tasks.foundation.run.asking import messages_of
 from tasks.foundation.run.batching import in_batches
@@ -156,6 +156,18 @@ async def _work_on(
     return len(order)
 
 
+def _prompt_tokens(call: ProviderCall, usual: UsualUsage, text: str) -> float:
+    """Tokens of the call's prompt. An endpoint that takes the schema apart counts it as well; what was reported before
+    has it in its share."""
+    family = call.model.family
+    if is_asked(call.model):
+        return float(as_reply(text, call).usage.prompt_tokens or 0)
+    tokens = count_prompt_tokens(call.messages, family)
+    if usual.basis == "table" and call.schema is not None and call.model.provider not in LOCAL_PROVIDERS:
+        tokens += count_tokens(canonical_json(call.schema), family)
+    return tokens * usual.prompt_share
+
+
 def is_asked(spec: ModelSpec) -> bool:
     return spec.provider == "scripted" and spec.name == CALLED_BY_NAME
 
@@ -206,12 +218,7 @@ class DryAsker:
         call, usual = first_call(spec, request, None), self._history.usual(self._stage, purpose, spec)
         self._times[purpose] += 1
         text, completion = self._answer(call, usual, language, purpose)
-        prompt_tokens = count_prompt_tokens(call.messages, spec.family)
-        if usual.basis == "table" and call.schema is not None and spec.provider not in ("embedded", "scripted"):
-            prompt_tokens += count_tokens(canonical_json(call.schema), spec.family)
-        if spec.provider == "scripted":
-            prompt_tokens = float(as_reply(text, call).usage.prompt_tokens or 0)
-        tokens = prompt_tokens * usual.prompt_share
+        tokens = _prompt_tokens(call, usual, text)
         self._asked.append(_Asked(alias, purpose, tokens, completion, max_tokens, usual))
         self.last_reply = text
         if model is None:
