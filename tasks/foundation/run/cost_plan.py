@@ -115,8 +115,8 @@ class PlannedCalls:
 
 
 def planned_in(record: Mapping[str, Any]) -> list[PlannedCalls]:
-    """What a commit's record says was planned as its stage began."""
-    return [PlannedCalls.from_json(plain) for plain in record["plan"]]
+    """What a commit's record says was planned as its stage began; nothing for a stage that asks nobody."""
+    return [PlannedCalls.from_json(plain) for plain in record.get("plan", ())]
 
 
 def total_of(calls: Iterable[PlannedCalls], alias: str = "", purpose: str = "") -> PlannedCalls:
