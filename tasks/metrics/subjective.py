@@ -15,7 +15,7 @@ import numpy as np
 
 from tasks.foundation.stats.sums import difference
 from tasks.foundation.stats.turn_weights import turn_weights
-from tasks.metrics.catalogue import DIMENSION_METRIC, DIMENSIONS, SUB_INDICATORS
+from tasks.metrics.catalogue import DIMENSION_METRIC, SUB_INDICATORS
 from tasks.metrics.observed import Observed, mean_over_units
 
 SCALE = 20.0
@@ -68,7 +68,7 @@ class ScoredTurns:
 
 def dimension_scores(sub_scores: np.ndarray) -> np.ndarray:
     """Sub-scores [turns, 15] → the three dimensions' turn scores [turns, 3], 0–5; NaN where a part is unscored."""
-    return sub_scores.reshape(len(sub_scores), len(DIMENSIONS), -1).sum(axis=2)
+    return sub_scores.reshape(len(sub_scores), len(DIMENSION_METRIC), -1).sum(axis=2)
 
 
 def weights_of(conversation: np.ndarray, position: np.ndarray, conversations: int, alpha: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from tasks.report import numbers
 from tasks.report.questions import Answer, Record
@@ -15,6 +15,7 @@ from tasks.report.questions import Answer, Record
 MOST_ROWS = 400
 """Rows of one table on the page; the SQL has them all."""
 
+Benchmark = Literal["demo", "eyt"]
 INTERVAL = "95 % interval"
 
 
@@ -121,6 +122,8 @@ class Section:
     title: str
     intro: str
     groups: tuple[Group, ...] = field(default=())
+    only: Benchmark | None = None
+    """The one benchmark that it is about."""
 
     @property
     def holds_rows(self) -> bool:
@@ -209,9 +212,14 @@ def _cell(record: Record, name: str, numeric: bool) -> Cell:
 
 
 def section(
-    anchor: str, title: str, intro: str, groups: Sequence[tuple[str, Sequence[Block | None]]], missing: Note
+    anchor: str,
+    title: str,
+    intro: str,
+    groups: Sequence[tuple[str, Sequence[Block | None]]],
+    missing: Note,
+    only: Benchmark | None = None,
 ) -> Section:
     """A section of the groups that have anything in them; with nothing at all, what it lacks."""
     kept = [Group(heading, tuple(block for block in blocks if block is not None)) for heading, blocks in groups]
     filled = tuple(group for group in kept if any(not isinstance(block, Note) for block in group.blocks))
-    return Section(anchor, title, intro, filled or (Group("", (missing,)),))
+    return Section(anchor, title, intro, filled or (Group("", (missing,)),), only)

@@ -14,14 +14,14 @@ from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views, told_of_reading
 from tasks.report import numbers
+from tasks.report.blocks import Section
 from tasks.report.cost_section import cost
 from tasks.report.data_sections import data_sections
 from tasks.report.facts import facts
-from tasks.report.halves import belongs, made_for
 from tasks.report.page import Tile, render
 from tasks.report.questions import Answer, ask, rows
 from tasks.report.score_sections import score_sections
-from tasks.report.transcripts import LIMIT, shelves
+from tasks.report.transcripts import LIMIT, Shelf, shelves
 
 COUNTED: dict[str, tuple[str, str]] = {
     "persona_pool": ("persona in the pools", "personas in the pools"),
@@ -57,14 +57,19 @@ def page_of(
     def asked(name: str) -> Answer:
         return ask(connection, name)
 
-    half = made_for(commits)
     told = rows(connection, "select distinct persona_to_target from conversations")
     sections = [*data_sections(asked, commits, build), *score_sections(asked, build), cost(asked, commits, build)]
+    known = facts(build, commits, rows(connection, "select * from models"), told)
+
+    def belongs(part: Section | Shelf) -> bool:
+        """All but what is empty, and about the benchmark that the build was not made for."""
+        return part.holds_rows or known.only is None or part.only in (None, known.only)
+
     return render(
-        facts(build, commits, rows(connection, "select * from models"), told),
+        known,
         list(_tiles(connection, asked("costs"))),
-        [one for one in sections if belongs(one.anchor, half, holds_rows=one.holds_rows)],
-        [one for one in shelves(connection, transcripts) if belongs(one.anchor, half, holds_rows=one.total > 0)],
+        list(filter(belongs, sections)),
+        list(filter(belongs, shelves(connection, transcripts))),
     )
 
 

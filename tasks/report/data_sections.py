@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
-from tasks.report.asked_for import asked_for
 from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
-from tasks.report.halves import made_for
+from tasks.report.facts import made_for
 from tasks.report.people_sections import characters, pools
+from tasks.report.provenance import asked_for
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -156,6 +156,7 @@ def voting(ask: Ask, build: str) -> Section:
             ("Pending", [Note(said), filled(pending, "Labels that wait for a person.", folded=len(pending) > 20)]),
         ],
         Note("No label has been voted on.", "missing", f"colloquy run --build {build} --only voting"),
+        only="demo",
     )
 
 

@@ -11,25 +11,8 @@ from typing import Any
 
 from tasks.foundation.llm.request import LOCAL_PROVIDERS
 from tasks.foundation.store.commits import Commit, behind
-from tasks.report.halves import Half, made_for
+from tasks.report.blocks import Benchmark
 from tasks.report.questions import Record
-
-ROLES: dict[str, tuple[str, ...]] = {
-    "personas": ("designer",),
-    "scenes": ("distiller",),
-    "conflicts": ("assessor",),
-    "dialogues": ("writer",),
-    "voting": ("annotators", "arbiter"),
-    "chatseeds": ("seeder",),
-    "awareness": ("targets",),
-    "interaction": ("targets", "partner"),
-    "conversation": ("targets", "simulator"),
-    "judging": ("judges",),
-}
-"""Which settings of a stage name models."""
-
-MEMBERS = {"targets", "judges"}
-"""Roles that a stage fans out over: each member has a commit of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +43,7 @@ class Facts:
     settings: tuple[tuple[str, str], ...]
     partial: tuple[str, ...]
     behind: tuple[str, ...] = ()
-    only: Half | None = None
+    only: Benchmark | None = None
     """The one benchmark that it was made for; None: both, or not known."""
 
     @property
@@ -103,9 +86,8 @@ def _roles(commits: list[Commit], models: Mapping[str, Record]) -> Iterator[Role
     known: dict[str, Mapping[str, Any]] = dict(models)
     for commit in commits:
         known = {**commit.record.get("models", {}), **known}
-        section = commit.record.get("settings", {}).get(commit.stage, {})
-        for role in ROLES.get(commit.stage, ()):
-            for alias in _aliases(role, section.get(role), commit.member):
+        for role, aliases in commit.record.get("roles", {}).items():
+            for alias in aliases:
                 stages = named.setdefault((role.removesuffix("s"), alias), [])
                 if commit.stage not in stages:
                     stages.append(commit.stage)
@@ -114,12 +96,12 @@ def _roles(commits: list[Commit], models: Mapping[str, Record]) -> Iterator[Role
         yield Role(role, ", ".join(stages), alias, model.get("family"), model.get("provider"), model.get("name"))
 
 
-def _aliases(role: str, value: Any, member: str | None) -> list[str]:
-    if role in MEMBERS:
-        return [member] if member is not None else []
-    if value is None:
-        return []
-    return [value] if isinstance(value, str) else list(value)
+def made_for(commits: Mapping[str, Commit]) -> Benchmark | None:
+    """The one benchmark that all commits were made for (run.benchmark); None for both, or where they do not say."""
+    found = {commit.record.get("settings", {}).get("run", {}).get("benchmark") for commit in commits.values()}
+    if found == {"demo"}:
+        return "demo"
+    return "eyt" if found == {"eyt"} else None
 
 
 def _settings_named(commits: list[Commit], name: str) -> list[Any]:

@@ -5,66 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from tasks.metrics.catalogue import AWARENESS_TASKS, DIMENSION_METRIC, INTERACTION_DIMENSIONS, LABELS, METRICS
 from tasks.report import numbers
 from tasks.report.blocks import Head, Leaderboard, Score
 from tasks.report.questions import Answer, Record
 
-DEMO_COLUMNS: dict[str, str] = {
-    "overall_pooled": "overall, pooled",
-    "overall_mean": "overall, mean of both",
-    "awareness": "awareness",
-    "goal": "goal",
-    "persona": "persona",
-    "scene": "scene",
-    "utterance": "utterance",
-    "interaction": "interaction",
-    "goal_achievement": "goal achievement",
-    "believability": "believability",
-    "skillfulness": "skillfulness",
-    "realistic": "realistic",
-}
-EYT_OBJECTIVE: dict[str, str] = {
-    "explicit_accuracy": "explicit intent",
-    "latent_accuracy": "latent intent",
-    "emotion_accuracy": "emotion",
-    "drift_latent": "intent drift",
-    "alignment": "alignment",
-    "ficr": "FICR",
-    "satisfaction": "satisfaction",
-    "t_actual": "turns",
-}
-EYT_SUBJECTIVE: dict[str, str] = {
-    "empathy_weighted": "empathy, weighted",
-    "empathy_unweighted": "empathy, unweighted",
-    "persona_alignment_weighted": "persona, weighted",
-    "persona_alignment_unweighted": "persona, unweighted",
-    "anthropomorphic_weighted": "anthropomorphic, weighted",
-    "anthropomorphic_unweighted": "anthropomorphic, unweighted",
-}
-EYT_FURTHER: dict[str, str] = {
-    "explicit_macro_f1": "explicit, macro-F1",
-    "latent_macro_f1": "latent, macro-F1",
-    "emotion_macro_f1": "emotion, macro-F1",
-    "unreadable_share": "unreadable labels",
-    "drift_explicit": "drift, explicit",
-    "drift_pair": "drift, pair",
-    "final_intent_undecided": "final intent undecided",
-    "void_share": "void",
-    "target_fault_share": "target's fault",
-}
-FAULTS: dict[str, str] = {"void_share": "void", "target_fault_share": "target's fault"}
-SUB_INDICATORS: dict[str, str] = {
-    f"{dimension}_{part}": f"{dimension}, {part}"
-    for dimension, parts in {
-        "empathy": ("recognition", "attribution", "resonance", "response", "support"),
-        "persona": ("style", "value", "culture", "memory", "security"),
-        "anthropomorphic": ("colloquial", "emotional", "flow", "flexibility", "rhythm"),
-    }.items()
-    for part in parts
-}
-
-LOWER_IS_BETTER = frozenset({"drift_latent", "drift_explicit", "drift_pair", "unreadable_share"})
-NEITHER = frozenset({"t_actual", "final_intent_undecided", "void_share", "target_fault_share"})
+DEMO_COLUMNS = ("overall_pooled", "overall_mean", "awareness", *AWARENESS_TASKS, "interaction", *INTERACTION_DIMENSIONS)
+EYT_OBJECTIVE = (
+    *(f"{label}_accuracy" for label in LABELS),
+    *("drift_latent", "alignment", "ficr", "satisfaction", "t_actual"),
+)
+EYT_SUBJECTIVE = tuple(
+    f"{metric}_{kind}" for metric in DIMENSION_METRIC.values() for kind in ("weighted", "unweighted")
+)
+FAULTS = ("void_share", "target_fault_share")
+EYT_FURTHER = (
+    *(f"{label}_macro_f1" for label in LABELS),
+    *("unreadable_share", "drift_explicit", "drift_pair", "final_intent_undecided", *FAULTS),
+)
 
 ENOUGH = 20
 """Dialogues from which bootstrap intervals are about as wide as they say."""
@@ -75,7 +33,7 @@ BEST, TIES, APART = "best", "ties", "apart"
 def board(
     answer: Answer,
     caption: str,
-    columns: Mapping[str, str],
+    columns: Sequence[str],
     headline: str,
     *,
     of: str = "target",
@@ -91,7 +49,7 @@ def board(
     there = [metric for metric in columns if any(metric in cells for cells in by_target.values())]
     if not there:
         return None
-    heads = tuple(_head(metric, columns[metric], by_target) for metric in there)
+    heads = tuple(_head(metric, by_target) for metric in there)
     return Leaderboard(
         caption,
         heads,
@@ -107,7 +65,7 @@ def board(
 
 def ranked(by_target: Mapping[str, Mapping[str, Record]], headline: str) -> list[str]:
     """Targets, the best on the headline metric first; those without a value last, then by name."""
-    sign = 1.0 if headline in LOWER_IS_BETTER else -1.0
+    sign = 1.0 if METRICS[headline].better == "low" else -1.0
 
     def place(target: str) -> tuple[bool, float, str]:
         value = by_target[target].get(headline, {}).get("value")
@@ -142,15 +100,13 @@ def _mark(record: Record) -> str:
     return TIES if record["may_equal_best"] else APART if record["is_not_compared"] else ""
 
 
-def _head(metric: str, label: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
+BETTER = {"high": "higher is better", "low": "lower is better", None: ""}
+
+
+def _head(metric: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
     one = next(cells[metric] for cells in by_target.values() if metric in cells)
-    return Head(metric, label, numbers.scale(one["unit"]), one["n_unit"], _arrow(metric))
-
-
-def _arrow(metric: str) -> str:
-    if metric in NEITHER or metric.startswith("simulator_"):
-        return ""
-    return "lower is better" if metric in LOWER_IS_BETTER else "higher is better"
+    declared = METRICS[metric]
+    return Head(metric, declared.label, numbers.scale(one["unit"]), one["n_unit"], BETTER[declared.better])
 
 
 def legend(boards: Sequence[Leaderboard | None]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
 from tasks.report.blocks import Block, Note, Section, filled, section
-from tasks.report.origins import origins
+from tasks.report.provenance import origins
 from tasks.report.questions import Answer, Record
 
 Ask = Callable[[str], Answer]
@@ -198,4 +198,5 @@ def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
             ),
         ],
         Note("No character has been designed.", "missing", f"colloquy run --build {build} --only personas"),
+        only="demo",
     )

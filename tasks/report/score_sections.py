@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.report import charts, leaderboards, numbers
 from tasks.report.blocks import Block, Leaderboard, Note, Section, filled, section, table
 from tasks.report.data_sections import Ask
@@ -11,14 +12,13 @@ from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, 
 from tasks.report.questions import Answer, Record
 
 ALL = "all"
-DEMO_PANELS = {"overall_pooled": "overall, pooled", "awareness": "awareness", "interaction": "interaction"}
+DEMO_PANELS = {metric: METRICS[metric].label for metric in ("overall_pooled", "awareness", "interaction")}
 EYT_PANELS = {
-    "latent_accuracy": "latent intent, accuracy",
-    "emotion_accuracy": "emotion, accuracy",
-    "drift_latent": "intent drift (lower is better)",
-    "satisfaction": "satisfaction",
-    "empathy_weighted": "empathy, weighted",
-    "persona_alignment_weighted": "persona, weighted",
+    metric: METRICS[metric].label + (" (lower is better)" if METRICS[metric].better == "low" else "")
+    for metric in (
+        *("latent_accuracy", "emotion_accuracy", "drift_latent", "satisfaction"),
+        *("empathy_weighted", "persona_alignment_weighted"),
+    )
 }
 """The metrics that are drawn."""
 SHORT, LONG = 12, 30
@@ -33,11 +33,7 @@ UNLIKE = (
 RECOGNISED = "What the target recognised and reached"
 ANSWERED = "How the answers were judged"
 
-DIMENSIONS = {
-    "empathy_unweighted": "empathy",
-    "persona_alignment_unweighted": "persona",
-    "anthropomorphic_unweighted": "anthropomorphic",
-}
+DIMENSIONS = {f"{metric}_unweighted": dimension for dimension, metric in DIMENSION_METRIC.items()}
 SCOPES = {
     "annotators": "Annotators with one another",
     "voters": "Voters with one another",
@@ -100,6 +96,7 @@ def demo(ask: Ask, build: str) -> Section:
             "missing",
             f"colloquy run --build {build} --from awareness",
         ),
+        only="demo",
     )
 
 
@@ -207,6 +204,7 @@ def eyt(ask: Ask, build: str) -> Section:
         "point of 100) or 0.03 in accuracy mean nothing.",
         groups,
         Note("No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"),
+        only="eyt",
     )
 
 
@@ -232,7 +230,7 @@ def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | N
         "0-100",
     )
     yield board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
-    yield board(answer, f"Sub-indicators, {where}, 0–20 each.", leaderboards.SUB_INDICATORS, EYT_HEADLINE, folded=True)
+    yield board(answer, f"Sub-indicators, {where}, 0–20 each.", SUB_INDICATORS, EYT_HEADLINE, folded=True)
     if len(turns.where(pool=pool)):
         yield table(turns.where(pool=pool), f"Scores by turn, {where}.", drop=("pool",), folded=True)
 
@@ -326,21 +324,11 @@ def simulator(ask: Ask, build: str) -> Section:
         "Every score of EYT-Bench rests on a simulated user. Rates are over the turns that it wrote.",
         [("", [*grid, filled(answer, "All health metrics by simulator and pool.", folded=bool(grid))])],
         Note("No conversation has been held.", "missing", f"colloquy run --build {build} --only conversation"),
+        only="eyt",
     )
 
 
-HEALTH = {
-    "simulator_label_reask_rate": "labels asked again",
-    "simulator_role_break_rate": "role breaks",
-    "simulator_empty_share": "empty turns",
-    "simulator_repeated_share": "repeated turns",
-    "simulator_early_stop_share": "stopped early",
-    "simulator_fault_share": "simulator's fault",
-    "simulator_front_loading": "front-loading",
-    "simulator_polite_share": "polite turns",
-    "simulator_verbosity_variation": "verbosity variation",
-    "simulator_mattr": "lexical diversity",
-}
+HEALTH = tuple(metric for metric in METRICS if metric.startswith("simulator_"))
 
 
 def _pivot(answer: Answer) -> list[Block | None]:
@@ -362,7 +350,7 @@ def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
 
 
 def _few_conversations(answer: Answer) -> Note | None:
-    return _warning(leaderboards.fewest_conversations(answer.records, {**EYT_OBJECTIVE, **EYT_SUBJECTIVE}))
+    return _warning(leaderboards.fewest_conversations(answer.records, (*EYT_OBJECTIVE, *EYT_SUBJECTIVE)))
 
 
 def _warning(fewest: int | None) -> Note | None:

@@ -53,7 +53,7 @@ class Talkative(SchemaFiller):
 
 
 def talkative(call: ProviderCall) -> RawReply:
-    """Longer replies than the table has, whatever the model; one in ten JSON replies is cut short and asked for again."""
+    """Longer replies than the table has; one in ten in JSON is cut short and asked for again."""
     source = random.Random(seed_of(call.key()))
     filler = Talkative(source)
     if call.schema is None:

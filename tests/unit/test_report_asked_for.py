@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.report.asked_for import asked_for
 from tasks.report.blocks import Table
-from tasks.report.origins import origins
+from tasks.report.provenance import asked_for, origins
 from tasks.report.questions import ask
 from tests.contract.sql_rows import Rows, _row, good, tables_of
 from tests.unit.test_report_page import commit, page

@@ -23,7 +23,7 @@ from tasks.report.build import page_of, write_report
 from tasks.report.facts import facts
 from tasks.report.questions import ask, rows
 from tasks.report.transcripts import shelves, shortened
-from tasks.report.transcripts.text import titled
+from tasks.report.transcripts.parts import titled
 from tests.contract.sql_rows import Rows, _row, good, tables_of
 from tests.unit.evaluation_build import Bench, conversation, seed
 
@@ -344,10 +344,11 @@ def test_a_long_title_ends_with_a_word_where_it_has_words(text: str, title: str)
 def test_scripted_and_embedded_models_are_named_as_meaning_nothing() -> None:
     models = {"scripted-a": {"provider": "scripted", "family": "a", "name": "x"}}
     settings = {"scenes": {"distiller": "scripted-a"}, "run": {"seed": 7}}
-    only = {"scenes": commit("scenes", models=models, settings=settings, profile="test")}
+    roles = {"distiller": ["scripted-a"]}
+    only = {"scenes": commit("scenes", models=models, settings=settings, roles=roles, profile="test")}
     assert "These scores mean nothing." in page({}, only).text
     real = {"gpt-4o": {"provider": "openai", "family": "gpt", "name": "gpt-4o"}}
-    judged = commit("judging", "gpt-4o", models=real, settings={"judging": {"judges": ["gpt-4o"]}})
+    judged = commit("judging", "gpt-4o", models=real, roles={"judges": ["gpt-4o"]})
     some = page({}, {**only, "judging@gpt-4o": judged}).text
     assert "These scores mean nothing." not in some
     assert "Some models here prove the pipeline only" in some
@@ -377,7 +378,8 @@ def test_a_waiver_and_what_targets_are_told_are_printed() -> None:
         "family_waiver": "one vendor only",
         "persona_to_target": "both",
     }
-    held = {"conversation@m3": commit("conversation", "m3", settings={"conversation": section}, profile="eyt-paper")}
+    roles = {"targets": ["m3"], "simulator": ["m2"]}
+    held = {"conversation@m3": commit("conversation", "m3", settings={"conversation": section}, roles=roles)}
     text = page({}, held).text
     assert "one vendor only" in text
     known = facts("b1", held, [{"alias": "m2", "family": "f", "provider": "google", "name": "n"}], [])

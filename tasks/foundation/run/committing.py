@@ -142,6 +142,13 @@ def record_of(
         "sources": Revisions.of(workspace.layout, build).recorded(stage.sources(workspace.settings)),
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
         "similarity": {name: recorded(each) for name, each in workspace.similarities.items()} if stage.encodes else {},
+        "roles": _roles(stage, workspace, member),
         "libraries": libraries(LIBRARIES),
         "plan": [each.to_json() for each in plan],
     }
+
+
+def _roles(stage: Stage, workspace: Workspace, member: str | None) -> dict[str, list[str]]:
+    """The models by their roles; of the one that the stage fans out over, the member."""
+    roles = {role: list(aliases) for role, aliases in stage.roles(workspace.settings).items() if aliases}
+    return roles if member is None or stage.fan_out is None else {**roles, stage.fan_out: [member]}

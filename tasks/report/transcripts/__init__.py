@@ -9,11 +9,9 @@ from __future__ import annotations
 import duckdb
 
 from tasks.report.transcripts.conversations import conversations
+from tasks.report.transcripts.demo import interactions, predictions
 from tasks.report.transcripts.dialogues import dialogues
-from tasks.report.transcripts.interactions import interactions
-from tasks.report.transcripts.predictions import predictions
-from tasks.report.transcripts.shelf import Shelf
-from tasks.report.transcripts.text import shortened
+from tasks.report.transcripts.parts import Shelf, shortened
 
 __all__ = ["LIMIT", "Shelf", "shelves", "shortened"]
 

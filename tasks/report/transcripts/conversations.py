@@ -7,10 +7,16 @@ from typing import Any
 
 import duckdb
 
+from tasks.metrics.catalogue import DIMENSION_METRIC, LABELS, SUB_INDICATORS, sub_indicators_of
 from tasks.report import numbers
 from tasks.report.questions import Record, rows
-from tasks.report.transcripts.shelf import Label, Line, Row, Sheet, Shelf, Transcript
-from tasks.report.transcripts.text import (
+from tasks.report.transcripts.parts import (
+    Label,
+    Line,
+    Row,
+    Sheet,
+    Shelf,
+    Transcript,
     about_of,
     by_key,
     compared,
@@ -25,16 +31,6 @@ from tasks.report.transcripts.text import (
     titled,
     total_of,
     yes_or_no,
-)
-
-SUB_SCORES = tuple(
-    f"{dimension}_{part}"
-    for dimension, parts in (
-        ("empathy", ("recognition", "attribution", "resonance", "response", "support")),
-        ("persona", ("style", "value", "culture", "memory", "security")),
-        ("anthropomorphic", ("colloquial", "emotional", "flow", "flexibility", "rhythm")),
-    )
-    for part in parts
 )
 
 
@@ -72,6 +68,7 @@ def conversations(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         total_of(connection, "conversations"),
         "by the rank of their seed, so that all targets are shown on the same seeds",
         "EYT-Bench: a simulated user talks to each target.",
+        "eyt",
     )
 
 
@@ -80,10 +77,7 @@ def _conversation(
 ) -> Transcript:
     lines: list[Line] = []
     for turn in turns:
-        labels = tuple(
-            compared(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"])
-            for kind in ("explicit", "latent", "emotion")
-        )
+        labels = tuple(compared(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"]) for kind in LABELS)
         further = (Label("progress", numbers.words(turn["progress"])), *_trajectory(turn))
         lines.append(Line(f"User, turn {turn['turn_index']}", shortened(turn["user_text"]), 1, (*labels, *further)))
         sheets = tuple(
@@ -139,8 +133,8 @@ def _trajectory(turn: Record) -> tuple[Label, ...]:
 def _sums(judgement: Record) -> str:
     """`: empathy 3.5, persona 4, …`, each of 5; nothing for a dimension that is not wholly scored."""
     sums = []
-    for dimension in ("empathy", "persona", "anthropomorphic"):
-        scores = [judgement[name] for name in SUB_SCORES if name.startswith(dimension)]
+    for dimension in DIMENSION_METRIC:
+        scores = [judgement[name] for name in sub_indicators_of(dimension)]
         if None not in scores:
             sums.append(f"{dimension} {sum(scores):g}")
     return f": {', '.join(sums)} of 5" if sums else ""
@@ -149,5 +143,5 @@ def _sums(judgement: Record) -> str:
 def _sub_scores(judgement: Record) -> tuple[Row, ...]:
     reasons = parsed(judgement["reasons"])
     return tuple(
-        Row(numbers.words(name), or_dash(judgement[name]), "", reason_of(reasons, name)) for name in SUB_SCORES
+        Row(numbers.words(name), or_dash(judgement[name]), "", reason_of(reasons, name)) for name in SUB_INDICATORS
     )

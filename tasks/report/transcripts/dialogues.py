@@ -9,8 +9,22 @@ import duckdb
 
 from tasks.report import numbers
 from tasks.report.questions import Record, rows
-from tasks.report.transcripts.shelf import Label, Line, Row, Sheet, Shelf, Transcript
-from tasks.report.transcripts.text import LONGEST_NAME, about_of, by_key, plain, rows_among, shortened, titled, total_of
+from tasks.report.transcripts.parts import (
+    LONGEST_NAME,
+    Label,
+    Line,
+    Row,
+    Sheet,
+    Shelf,
+    Transcript,
+    about_of,
+    by_key,
+    plain,
+    rows_among,
+    shortened,
+    titled,
+    total_of,
+)
 
 
 def dialogues(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
@@ -42,6 +56,7 @@ def dialogues(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         total_of(connection, "dialogues"),
         "by their id, which is a hash: a fair sample",
         "DEMO's dialogues, with the labels they were written with and the panel's verdicts.",
+        "demo",
     )
 
 

@@ -1,4 +1,4 @@
-"""What the settings ask for by number beside what is there: asked in the commits, got from the tables.
+"""Where the rows of a build came from, and how many were asked for: asked in the commits, got from the tables.
 
 A stage that cannot make as many as it is asked for makes fewer; only its log says so.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, get_args
 
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.tables.dialogues import AwarenessTask
 from tasks.report import numbers
 from tasks.report.blocks import Table, filled
-from tasks.report.questions import Answer
+from tasks.report.questions import Answer, Record
 
 NUMBERS = (
     ("personas", "pool_size", "persona_pool", "pool"),
@@ -27,7 +28,7 @@ NUMBERS = (
 )
 """Stage and setting, the part that it asks for, and of what there is to be that many each."""
 
-HEADS = ("what", "of", "setting", "asked_for", "got", "enough")
+ASKED_HEADS = ("what", "of", "setting", "asked_for", "got", "enough")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,14 @@ class Asked:
 def asked_for(commits: Mapping[str, Commit], there: Answer) -> Table | None:
     """A row for each number that the settings of a committed stage ask for; None where they ask for none."""
     found = {(one["part"], one["of_it"], one["language"]): one["there"] for one in there.records}
-    rows = tuple(_row(asked, found.get((asked.part, asked.of_it, asked.language), 0)) for asked in numbers_of(commits))
+    rows = tuple(
+        _asked_row(asked, found.get((asked.part, asked.of_it, asked.language), 0)) for asked in numbers_of(commits)
+    )
     caption = "What the settings ask for (as each stage's commit has them) and how many there are (from the SQL)."
-    return filled(Answer(there.name, there.sql, HEADS, rows), caption)
+    return filled(Answer(there.name, there.sql, ASKED_HEADS, rows), caption)
 
 
-def _row(asked: Asked, got: int) -> tuple[Any, ...]:
+def _asked_row(asked: Asked, got: int) -> tuple[Any, ...]:
     of = ", ".join(name for name in (asked.of_it, asked.language) if name)
     enough = "yes" if got >= asked.count else f"fewer by {numbers.count(asked.count - got)}"
     return numbers.words(asked.part), of or None, asked.setting, asked.count, got, enough
@@ -68,3 +71,37 @@ def numbers_of(commits: Mapping[str, Commit]) -> Iterator[Asked]:
                 if count:
                     setting = f"{stage}.{name}" + (f".{language}" if language else "")
                     yield Asked(part, of_it, language, setting, count)
+
+
+ORIGIN_HEADS = ("source", "from", "split", "licence", "rows", "by_language")
+COMMIT_SHOWN = 12
+"""Digits of a hub dataset's commit on the page; the commit record of the build has all."""
+
+
+def origins(commits: Mapping[str, Commit], stage: str, given: Answer, caption: str) -> Table | None:
+    """A row for each source of the stage, also for one that gave nothing, and for rows whose source no commit says."""
+    said: dict[str, Record] = {}
+    for commit in commits.values():
+        if commit.stage == stage:
+            said |= {source["name"]: source for source in commit.record.get("sources", ())}
+    names = dict.fromkeys([*said, *given.values("source_name")])
+    rows = tuple(_origin_row(name, said.get(name, {}), given.where(source_name=name).records) for name in names)
+    return filled(Answer(given.name, given.sql, ORIGIN_HEADS, rows), caption)
+
+
+def _origin_row(name: str, source: Mapping[str, Any], given: list[Record]) -> tuple[Any, ...]:
+    licence = source.get("licence") or (given[0]["licence"] if given else None)
+    by_language = ", ".join(f"{one['language']} {numbers.count(one['how_many'])}" for one in given)
+    how_many = sum(one["how_many"] for one in given)
+    return name, place_of(source), source.get("split"), licence, how_many, by_language or None
+
+
+def place_of(source: Mapping[str, Any]) -> str | None:
+    """The file's name without its folders, or the dataset at its commit; None where nothing says.
+
+    >>> place_of({"path": "data/mine/people.jsonl"}), place_of({"hub": "a/b", "revision": "v1", "commit": "c0de" * 10})
+    ('people.jsonl', 'a/b at c0dec0dec0de')
+    """
+    if source.get("hub"):
+        return f"{source['hub']} at {(source.get('commit') or source['revision'])[:COMMIT_SHOWN]}"
+    return PurePath(source["path"]).name if source.get("path") else None

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from flows.options import ONLY_DEMO, ONLY_EYT
-from tasks.report.halves import ONLY_OF, made_for
+from tasks.report.facts import made_for
 from tests.contract.sql_rows import good
 from tests.unit.test_report_page import Page, commit, page
+
+ONLY_OF = {
+    "demo": {"characters", "voting", "demo", "interactions", "dialogues", "predictions"},
+    "eyt": {"eyt", "simulator", "conversations"},
+}
 
 
 def made(benchmark: str, *stages: str) -> dict[str, Any]:
