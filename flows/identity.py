@@ -7,7 +7,7 @@ import asyncio
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
@@ -25,14 +25,13 @@ from prefect.utilities.urls import url_for
 from pydantic import ValidationError
 
 from flows import chain
-from flows.options import (
+from flows.chain.options import (
     BuildOptions,
     EvaluateOptions,
     RebuildOptions,
     ReleaseOptions,
     ReportOptions,
     RunOptions,
-    StageName,
 )
 from flows.server.environment import without_login
 from flows.server.furnishing import POOL
@@ -51,7 +50,7 @@ FORMS: dict[str, type[BuildOptions]] = {
     "report": ReportOptions,
     "check": BuildOptions,
     "release": ReleaseOptions,
-    **dict.fromkeys(get_args(StageName), RunOptions),
+    **dict.fromkeys(chain.names(), RunOptions),
 }
 """The options of every flow, by its name."""
 

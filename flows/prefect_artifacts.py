@@ -19,7 +19,7 @@ from prefect.artifacts import (
 )
 
 from flows.chain.checks import Checked
-from flows.results import StageResult
+from flows.chain.results import StageResult
 from flows.server.environment import noted
 from tasks.foundation.llm.failures import brief
 from tasks.foundation.llm.limits import gates_of_process

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import duckdb
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ColloquyError, TableError
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import rows_in
-from tasks.foundation.store.views import open_views, told_of_reading
+from tasks.foundation.store.views import explain_reading_errors, open_views
 
 CHECKS = ROOT / "sql" / "checks"
 SHOWN = 5
@@ -68,7 +68,7 @@ def check_parts(layout: Layout, commits: Mapping[str, Commit]) -> Checked:
 
 def run_check(connection: duckdb.DuckDBPyConnection, file: Path) -> Checked:
     try:
-        with told_of_reading():
+        with explain_reading_errors():
             connection.execute(file.read_text(encoding="utf-8"))
             names = [column[0] for column in connection.description or ()]
             rows = connection.fetchall()

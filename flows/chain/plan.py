@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from flows import chain
-from flows.chain.status import Standing, standings
+from flows.chain.status import StageStatus, find_statuses
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.estimate import Known, Portion, View
 from tasks.foundation.planning.known import committed, known_of
@@ -45,7 +45,7 @@ def plan_build(workspace: Workspace, build: str, selected: Sequence[str]) -> lis
     commits = commits_of(workspace.layout, build)
     made = {commit.stage for commit in commits.values()}
     names = chain.needed(workspace.settings, made | set(selected) | _before(selected))
-    found = standings(workspace, build, [name for name in names if name in made])
+    found = find_statuses(workspace, build, [name for name in names if name in made])
     standing_of = {standing.run: standing for standing in found}
     known: dict[str, Sequence[Portion]] = {}
     plans: list[RunPlan] = []
@@ -93,7 +93,7 @@ def without_reasks(settings: Settings) -> Settings:
     return settings.model_copy(update={"llm": calm})
 
 
-def _state(standing: Standing | None, selected: bool, changing: bool) -> State:
+def _state(standing: StageStatus | None, selected: bool, changing: bool) -> State:
     if not selected:
         return "not selected"
     if standing is None or standing.state == "missing":

@@ -32,9 +32,9 @@ def plan(
     settings. Says which budgets the plan passes and everything it assumed.
     """
     from flows import chain
+    from flows.chain.options import RebuildOptions
     from flows.chain.plan import check, plan_build, without_reasks
     from flows.cli.screen import terminal
-    from flows.options import RebuildOptions
     from tasks.foundation.run import Workspace
 
     options = chain.settled(

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from flows.chain.status import Standing
-from flows.results import StageResult, tokens_told
+from flows.chain.results import StageResult, tokens_told
+from flows.chain.status import StageStatus
 from flows.server.environment import OUR_LOGGERS
 from tasks.foundation.run.progress import Progress
 
@@ -67,7 +67,7 @@ class Screen:
         """A stage has ended well."""
         self._results.append(result)
 
-    def up_to_date(self, build: str, standings: Sequence[Standing], *, whole: bool) -> None:
+    def up_to_date(self, build: str, standings: Sequence[StageStatus], *, whole: bool) -> None:
         """Every stage, or every one of those asked for, is up to date: say so of each."""
         for standing in standings:
             assert standing.commit is not None

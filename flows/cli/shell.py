@@ -13,9 +13,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
-from flows.cli.answers import Format
+from flows.cli.queries import Format, ask, ends_input, is_command, open_reading
 from flows.cli.screen import terminal
-from flows.cli.sql import ask, ends_input, is_command, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from flows.chain.status import Standing
-    from tasks.foundation.store.commits import Commit
-    from tasks.foundation.store.layout import Layout
+from flows import chain
+from flows.chain.options import RunOptions
+from flows.chain.status import StageStatus, find_statuses
+from flows.cli.run import described
+from flows.cli.screen import terminal
+from tasks.foundation.store.commits import Commit, behind, builds, commits_of
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import all_commits, shown_build
 
 STYLES = {
     "up to date": "green",
@@ -33,15 +38,6 @@ def status(
     ] = None,
 ) -> None:
     """Show every stage of a build: done, partial, stale (and what changed), or missing; and all builds."""
-    from flows import chain
-    from flows.chain.status import standings
-    from flows.cli.run import described
-    from flows.cli.screen import terminal
-    from flows.options import RunOptions
-    from tasks.foundation.store.commits import builds, commits_of
-    from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.views import shown_build
-
     layout = Layout.default()
     shown = shown_build(layout)
     options = chain.settled(
@@ -50,7 +46,7 @@ def status(
     name = options.build_on(date.today())
     workspace = chain.open_workspace(options)
     made = {commit.stage for commit in commits_of(layout, name).values()}
-    found = standings(workspace, name, chain.of_build(workspace, name, made), guests=True)
+    found = find_statuses(workspace, name, chain.of_build(workspace, name, made), guests=True)
     console = terminal()
     console.print(f"build {name}, compared with {described(options)}", soft_wrap=True, markup=False)
     console.print(stages_table(found))
@@ -61,12 +57,8 @@ def status(
         console.print("There is no build yet: run `colloquy run`.")
 
 
-def stages_table(found: Sequence[Standing]) -> Table:
+def stages_table(found: Sequence[StageStatus]) -> Table:
     """One line a stage."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=SIMPLE_HEAD)
     table.add_column("stage")
     table.add_column("state")
@@ -82,12 +74,6 @@ def stages_table(found: Sequence[Standing]) -> Table:
 
 def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Table:
     """One line a build, oldest first; the one that SQL shows is marked."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from tasks.foundation.store.commits import behind
-    from tasks.foundation.store.views import all_commits
-
     table = Table(title="builds", title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "build", "stages", "last commit", "complete"):
         table.add_column(column)

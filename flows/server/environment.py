@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, StoreError
-from tasks.foundation.settings.checkout import ROOT
 
 API_URL = "PREFECT_API_URL"
 START_LIMIT = "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"

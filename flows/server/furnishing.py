@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from flows.server import environment
+from tasks.foundation import ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
-from tasks.foundation.settings.checkout import ROOT
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient

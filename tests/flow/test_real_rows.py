@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from flows.options import RunOptions
+from flows.chain.options import RunOptions
 from tasks.foundation import weights
 from tasks.foundation.run import StageRun
 from tasks.foundation.store.commits import Commit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flows import chain, cli
-from flows.options import RunOptions
+from flows.chain.options import RunOptions
 from tasks.foundation.run import Workspace
 
 MODULES = {"scenes": "tests.flow.toy_scenes.task", "curation": "tests.flow.toy_curation.task"}

@@ -16,10 +16,10 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
+from tasks.foundation import ROOT
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, portion

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.drop import drop
+from flows.cli.builds import drop
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.dropping import drop_member

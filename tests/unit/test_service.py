@@ -14,9 +14,9 @@ import yaml
 from pydantic import ValidationError
 
 from flows import chain
-from flows.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
+from flows.chain.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
 from flows.server import environment, furnishing
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import at_work, lock, signing
 
@@ -92,7 +92,7 @@ def test_a_run_may_miss_heartbeats_before_it_is_taken_for_dead(env: dict[str, st
 def test_a_run_in_a_state_without_a_process_is_not_taken_for_dead() -> None:
     from prefect import states
 
-    from flows.ending import PARTIAL
+    from flows.stage_flow import PARTIAL
 
     ends = [made().name for made in (states.Completed, states.Failed, states.Cancelled, states.Crashed)]
     assert {f"prefect.flow-run.{name}" for name in (*ends, PARTIAL, "TimedOut", "Suspended")} <= rule(

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.checkout import ROOT
 
 BUILD = "[a-z0-9][a-z0-9._-]{0,63}"
 """The shape of a build's name."""

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.store.catalogue import DECLARED, Listed
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS

@@ -146,7 +146,7 @@ def _write(draft: Path, layout: Layout, place: Path, build: str | None = None, *
         _copy(layout.database, draft)
     else:
         draft.write_bytes(_empty_file())
-    with told_of_reading(), _attached(draft) as connection:
+    with explain_reading_errors(), _attached(draft) as connection:
         _bring_up_to_date(connection, layout, place, build)
 
 
@@ -210,7 +210,7 @@ def _empty_file() -> bytes:
 
 
 @contextmanager
-def told_of_reading() -> Iterator[None]:
+def explain_reading_errors() -> Iterator[None]:
     """StoreError where DuckDB cannot read a part of a build, or write its own file. Another file, which a user's query
     names, is DuckDB's to tell of."""
     try:

@@ -4,47 +4,27 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from flows.chain import stages
 from tasks.foundation.settings import profile_names
 from tasks.foundation.store.layout import build_name
 
-StageName = Literal[
-    "personas",
-    "scenes",
-    "conflicts",
-    "dialogues",
-    "voting",
-    "curation",
-    "chatseeds",
-    "awareness",
-    "interaction",
-    "conversation",
-    "judging",
-    "metrics",
-]
-"""All stages, in the order in which they run."""
 
-ONLY_DEMO: tuple[StageName, ...] = (
-    "scenes",
-    "conflicts",
-    "dialogues",
-    "voting",
-    "curation",
-    "awareness",
-    "interaction",
-)
-ONLY_EYT: tuple[StageName, ...] = ("chatseeds", "conversation")
-"""Stages that the other benchmark does without."""
+def _known_stage(name: str) -> str:
+    if name not in stages.names():
+        raise ValueError(f"expected one of {', '.join(stages.names())}, found {name!r}")
+    return name
 
-DEMO_TARGETS: tuple[StageName, ...] = ("awareness", "interaction")
-EYT_TARGETS: tuple[StageName, ...] = ("conversation",)
-WITH_TARGETS = (*DEMO_TARGETS, *EYT_TARGETS)
-SCORING: tuple[StageName, ...] = ("judging", "metrics")
-EVALUATION = (*WITH_TARGETS, *SCORING)
-"""What an evaluation of one more target runs."""
+
+def _list_stages(schema: dict[str, Any]) -> None:
+    schema["enum"] = list(stages.names())
+
+
+StageName = Annotated[str, AfterValidator(_known_stage), Field(json_schema_extra=_list_stages)]
+"""One of the stages that there are; the form offers them in the order in which they run."""
 
 FRESH = "run.fresh=true"
 
@@ -105,14 +85,13 @@ class RunOptions(BuildOptions):
     def overrides(self) -> tuple[str, ...]:
         """Those, and the target, which is this run's alone: the rows of other targets stay."""
         targets = json.dumps([self.target])
-        only = tuple(f"{stage}.targets={targets}" for stage in WITH_TARGETS) if self.target else ()
+        only = tuple(f"{stage}.targets={targets}" for stage in stages.with_targets()) if self.target else ()
         return (*self.remembered, *only)
 
-    def of(self, *, build: str, force: bool) -> RunOptions:
+    def of_stage(self, stage: str) -> RunOptions:
         """The options of one stage of this run."""
-        return RunOptions(
-            profile=self.profile, build=build, force=force, fresh=self.fresh, set=self.set, target=self.target
-        )
+        given = self.model_dump(include=set(RunOptions.model_fields))
+        return RunOptions(**{**given, "force": self.forces(stage)})
 
     def forces(self, stage: str) -> bool:
         """Whether a selected stage is to run even if it is up to date."""
@@ -134,12 +113,10 @@ class RebuildOptions(RunOptions):
 
 
 class EvaluateOptions(RunOptions):
-    """Options of an evaluation. `benchmark` leaves one half out; None: whatever the build holds items of."""
+    """Options of an evaluation. `benchmark` leaves the other one out; None: whatever the build holds items of."""
 
     benchmark: Literal["demo", "eyt"] | None = Field(default=None, description="only this benchmark")
 
-    def stages(self) -> tuple[StageName, ...]:
+    def stages(self) -> tuple[str, ...]:
         """The stages to run, in order."""
-        demo = () if self.benchmark == "eyt" else DEMO_TARGETS
-        eyt = () if self.benchmark == "demo" else EYT_TARGETS
-        return (*demo, *eyt, *SCORING)
+        return stages.evaluation(self.benchmark or "both")

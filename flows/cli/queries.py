@@ -1,18 +1,31 @@
-"""What a query may do: read, keep temporary things, and write an answer to one file outside the artifacts folder.
+"""Queries of users: what they may do, and how their answers are written (a box, CSV, or JSON lines of one array).
 
-Decided on DuckDB's own statement types and tokens, so that neither comments nor quoting hide anything. Its settings
-are locked besides, which stops what a function called within a query would change.
+A query may read, keep temporary things, and write an answer to one file outside the artifacts folder. That is decided
+on DuckDB's own statement types and tokens, so that neither comments nor quoting hide anything. Its settings are locked
+besides, which stops what a function called within a query would change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import json
+import math
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import explain_reading_errors, open_views
 
 HARMLESS = ("SELECT", "SET", "TRANSACTION", "EXECUTE", "DETACH", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "DROP")
 """Statement types that change nothing in files: the views are opened read-only, settings are locked, and what was
@@ -43,12 +56,62 @@ LOCKS = (
 )
 """Files of this machine may be read, nothing of the network; no setting changes any more but those above."""
 
+MANY_ROWS = 1000
+"""Rows of a box; more are cut in the middle. CSV and JSON always hold every row."""
+WIDE = 100_000
+LONG_TEXT = 80
+BATCH = 2000
 
-def only_reading(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """The connection, locked for good."""
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def open_reading(layout: Layout, build: str | None) -> duckdb.DuckDBPyConnection:
+    """A connection to the views for users' own statements, which may only read."""
+    connection = open_views(layout, build)
     for lock in LOCKS:
         connection.execute(lock)
     return connection
+
+
+def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format, layout: Layout) -> None:
+    """Run every statement of `text` and write its answer; ConfigError with DuckDB's own words, or for one that writes
+    into the artifacts folder."""
+    try:
+        with explain_reading_errors():
+            for statement in connection.extract_statements(text):
+                refuse_writing(statement, layout.root)
+                write_answer(connection, statement, form)
+    except duckdb.Error as error:
+        raise ConfigError(f"the query cannot be answered. {error}") from None
+
+
+def split_statements(text: str) -> list[str]:
+    """`text` as dot commands and the statements between them, in order.
+
+    A line that begins with a dot is a command only where a statement may begin.
+    """
+    found = [""]
+    for line in text.splitlines(keepends=True):
+        if is_command(line) and ends_input(found[-1]):
+            found += [line.strip(), ""]
+        else:
+            found[-1] += line
+    return [part for part in found if part.strip()]
+
+
+def is_command(text: str) -> bool:
+    """Whether a line is ours rather than SQL; `.5` is a number."""
+    return re.match(r"\s*\.[a-z]", text) is not None
+
+
+def ends_input(text: str) -> bool:
+    """Whether Enter ends the input: a finished statement, a dot command or nothing at all."""
+    text = text.strip()
+    return not text or text.startswith(".") or text.endswith(";")
 
 
 def refuse_writing(statement: duckdb.Statement, root: Path) -> None:
@@ -181,3 +244,90 @@ def _only_reads(words: Sequence[str]) -> bool:
 def _tells(words: Sequence[str]) -> bool:
     name = words[1].lower() if len(words) > 1 else ""
     return name in TELLING or name.startswith(("duckdb_", "pragma_"))
+
+
+def write_answer(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, form: Format) -> None:
+    """Run a statement and write its answer to standard output; duckdb.Error when it cannot be run."""
+    if form is Format.table:
+        _write_box(connection, statement)
+        return
+    connection.execute(statement)
+    if connection.description is None:
+        return
+    names = unique_names([column[0] for column in connection.description])
+    (_write_csv if form is Format.csv else _write_json)(names, _rows(connection))
+
+
+def _write_box(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
+    """As DuckDB draws it: cut to the terminal's width, whole in a file or pipe."""
+    relation = connection.sql(statement.query)
+    if relation is None:
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    relation.show(max_width=width, max_rows=MANY_ROWS, max_col_width=width if sys.stdout.isatty() else LONG_TEXT)
+
+
+def _rows(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    while rows := connection.fetchmany(BATCH):
+        yield from rows
+
+
+def _write_csv(names: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+
+
+def _write_json(names: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    """One array with an object a line, written as the rows come."""
+    before = "["
+    for row in rows:
+        sys.stdout.write(f"{before}{_json(dict(zip(names, row, strict=True)))}")
+        before = ",\n "
+    sys.stdout.write("[]\n" if before == "[" else "]\n")
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Column names as DuckDB tells equal ones apart (upper case and lower are equal): n, n_1, n_2."""
+    taken: dict[str, int] = {}
+    found: list[str] = []
+    for name in names:
+        unique = name
+        while unique.lower() in taken:
+            unique = f"{name}_{taken[name.lower()]}"
+            taken[name.lower()] += 1
+        taken[unique.lower()] = 1
+        found.append(unique)
+    return found
+
+
+def _cell(value: Any) -> Any:
+    """Nothing for null, JSON for lists and structs, true and false as SQL spells them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | dict | tuple):
+        return _json(value)
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can say it: null for numbers that are none or infinite, text for what it has no form for."""
+    if isinstance(value, Decimal | float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _key(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _key(value: Any) -> str:
+    """A key of a map that is no text."""
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
