@@ -10,6 +10,7 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import tasks
@@ -44,7 +45,12 @@ def stage(name: str) -> Stage:
 def chain() -> tuple[Stage, ...]:
     """All stages, in the order in which they run: each after those whose tables it reads. Where that leaves a choice,
     what makes a benchmark comes before its targets, DEMO before EYT, and else the alphabet decides."""
-    waiting = sorted(map(stage, MODULES), key=lambda one: (one.fan_out is not None, one.benchmark == "eyt", one.name))
+    return _in_order(tuple(MODULES))
+
+
+@cache
+def _in_order(declared: tuple[str, ...]) -> tuple[Stage, ...]:
+    waiting = sorted(map(stage, declared), key=lambda one: (one.fan_out is not None, one.benchmark == "eyt", one.name))
     found: list[Stage] = []
     while waiting:
         found.append(_next_of(waiting))

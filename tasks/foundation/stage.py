@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
 
 import polars as pl
@@ -197,7 +198,7 @@ class Stage:
     reads_if_made: tuple[str, ...] = ()
     """Those of `reads` that are empty, instead of an error, as long as no stage has made them."""
 
-    @property
+    @cached_property
     def writes(self) -> tuple[str, ...]:
         """The declared tables this stage commits, in order, without those that every stage writes."""
         drafts = {table.name for table in self.drafts}
