@@ -21,7 +21,7 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.view_sql import duckdb_type
 from tasks.foundation.store.views import shown_build
 from tasks.foundation.tables import TABLES
-from tasks.foundation.tables.overview import OVERVIEW
+from tasks.foundation.tables.operations import OVERVIEW
 
 HELP = """\
 Statements end with ; and may run over several lines.

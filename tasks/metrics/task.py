@@ -32,7 +32,7 @@ from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables.results import Agreement
+from tasks.foundation.tables.evaluation import Agreement
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
 from tasks.metrics.demo_benchmark import DemoBench

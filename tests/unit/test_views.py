@@ -22,7 +22,7 @@ from tasks.foundation.store.parts import Part, read_frame, read_portion, write_p
 from tasks.foundation.store.runs import MOST_KEPT
 from tasks.foundation.store.view_sql import duckdb_type
 from tasks.foundation.tables import TABLES
-from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
+from tasks.foundation.tables.operations import BUILDS, STAGE_RUNS
 from tests.unit.bare_commits import bare_commit
 
 

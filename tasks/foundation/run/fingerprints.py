@@ -16,9 +16,7 @@ from typing import Any
 from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import digest
 from tasks.foundation.run.syntax import syntax_store
-
-LENGTH = 16
-"""Hex digits of a stage fingerprint (it is a folder name)."""
+from tasks.foundation.store.layout import FINGERPRINT_DIGITS
 
 _HASHED_AS_TREE = "tasks."
 
@@ -28,7 +26,7 @@ CHANGES_NO_ROW = "estimate.py"
 
 def combine(components: Mapping[str, str]) -> str:
     """The fingerprint of a stage run from its named components (16 hex digits)."""
-    return digest(dict(components))[:LENGTH]
+    return digest(dict(components))[:FINGERPRINT_DIGITS]
 
 
 def changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

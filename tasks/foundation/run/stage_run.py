@@ -46,7 +46,7 @@ from tasks.foundation.store.runs import remember
 from tasks.foundation.store.scratch import clear_scratch
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
-from tasks.foundation.tables.overview import StageRunRow
+from tasks.foundation.tables.operations import StageRunRow
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from tasks.foundation.store.layout import Layout, is_build_name, run_name
 from tasks.foundation.store.parts import Part, is_whole, sum_hashes
 from tasks.foundation.store.records import read_commit_record
 from tasks.foundation.store.runs import remember
-from tasks.foundation.tables.overview import StageRunRow, State
+from tasks.foundation.tables.operations import StageRunRow, State
 
 log = logging.getLogger(__name__)
 

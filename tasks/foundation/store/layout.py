@@ -12,6 +12,9 @@ from urllib.parse import quote
 from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError
 
+FINGERPRINT_DIGITS = 16
+"""Hex digits of a stage fingerprint (it is a folder name)."""
+
 BUILD = "[a-z0-9][a-z0-9._-]{0,63}"
 """The shape of a build's name."""
 

@@ -25,11 +25,10 @@ import pyarrow.parquet as pq
 
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.ids import digest
-from tasks.foundation.run.fingerprints import LENGTH
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit, builds, commits_of, read_commit, write_commit
 from tasks.foundation.store.durable import replace_file, write_text
-from tasks.foundation.store.layout import Layout, build_name
+from tasks.foundation.store.layout import FINGERPRINT_DIGITS, Layout, build_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import content_hash, describe_part, part_batches, read_part, write_part
 from tasks.foundation.store.records import Manifest, read_record
@@ -76,7 +75,7 @@ def import_release(layout: Layout, folder: Path, build: str) -> Commit:
     """
     build = build_name(build, date.today())
     manifest = read_manifest(folder)
-    fingerprint = digest("release", manifest["tables"])[:LENGTH]
+    fingerprint = digest("release", manifest["tables"])[:FINGERPRINT_DIGITS]
     with lock(layout.lock(build, STAGE), f"the import into build {build}", 0):
         found = read_commit(layout, build, STAGE)
         if found is not None and found.fingerprint == fingerprint:

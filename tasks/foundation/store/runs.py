@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tasks.foundation.store.durable import write_text
 from tasks.foundation.store.layout import Layout, run_name
-from tasks.foundation.tables.overview import StageRunRow
+from tasks.foundation.tables.operations import StageRunRow
 
 MOST_KEPT = 20
 """Past runs that a stage of a build keeps."""

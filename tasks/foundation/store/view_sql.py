@@ -16,7 +16,7 @@ import pyarrow as pa
 from tasks.foundation import ROOT
 from tasks.foundation.store.catalogue import DECLARED, Listed
 from tasks.foundation.tables import TABLES, Table
-from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
+from tasks.foundation.tables.operations import BUILDS, STAGE_RUNS
 
 SQL = ROOT / "sql"
 
@@ -79,6 +79,12 @@ def statements() -> Iterator[str]:
         yield from _comments(schema, STAGE_RUNS)
         yield f"create view {schema}.builds as {(SQL / 'builds.sql').read_text(encoding='utf-8')}"
         yield from _comments(schema, BUILDS)
+    yield from shared_macros()
+
+
+def shared_macros() -> list[str]:
+    """What creates the macros that reports and checks share, in schema main."""
+    return [file.read_text(encoding="utf-8") for file in sorted((SQL / "macros").glob("*.sql"))]
 
 
 def _comments(schema: str, table: Table) -> Iterator[str]:
@@ -94,15 +100,15 @@ def _comments(schema: str, table: Table) -> Iterator[str]:
         yield f"comment on column {schema}.{table.name}.{column} is {literal(said)}"
 
 
-def view_sql(table: Table, parts: str, schema: str = "main") -> str:
-    """What creates the view of a table over the rows that the query `parts` gives: the text of sql/tables, which is a
-    select over rows named `parts`, and over the table beside it."""
-    named = {"parts": parts}
+def view_sql(table: Table, rows: str, schema: str = SHOWN) -> str:
+    """What creates the view of a table over the rows, with their build, that the query `rows` gives; beside them stand
+    the other columns of the table that shares its key, null where that has no such row."""
+    columns = [f"rows.{column}" for column in ("build", *table.columns)]
+    source = f"({rows}) as rows"
     if table.beside:
-        named[table.beside] = f"select * from {schema}.{table.beside}"
-    given = ", ".join(f"{name} as ({rows})" for name, rows in named.items())
-    text = (SQL / "tables" / f"{table.name}.sql").read_text(encoding="utf-8")
-    return f"create view {schema}.{table.name} as with {given}\n{text}"
+        columns += [f"beside.{column}" for column in TABLES[table.beside].columns if column not in table.columns]
+        source += f" left join {schema}.{table.beside} as beside using (build, {', '.join(table.key)})"
+    return f"create view {schema}.{table.name} as select {', '.join(columns)} from {source}"
 
 
 def place_macros(root: str, places: Sequence[str]) -> tuple[str, str]:

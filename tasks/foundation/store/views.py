@@ -194,7 +194,7 @@ def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, layout: Layout, pla
 
 @cache
 def _shape() -> str:
-    """What all views have of the code and of sql/tables: with another, a file made earlier does not fit."""
+    """What all views have of the code and of sql/: with another, a file made earlier does not fit."""
     return digest(list(statements()), rows_macro(ALL, TABLES["scenes"], [Listed("b", "scenes", "{}", "f")], ""))
 
 
