@@ -13,9 +13,8 @@ from flows.cli.screen import terminal
 from flows.cli.status import age_of
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.store.commits import commits_of
-from tasks.foundation.store.dropping import drop_member
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.sweeping import remove_build, sweep
+from tasks.foundation.store.removing import drop_member, remove_build, sweep
 from tasks.foundation.store.views import open_views, rebuild_views, shown_build, use_build
 
 app = typer.Typer(

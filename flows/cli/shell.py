@@ -18,8 +18,7 @@ from flows.cli.screen import terminal
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.view_sql import duckdb_type
-from tasks.foundation.store.views import shown_build
+from tasks.foundation.store.views import duckdb_type, shown_build
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import OVERVIEW
 

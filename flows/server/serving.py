@@ -31,9 +31,9 @@ from flows.server.environment import LOOPBACK
 from flows.server.furnishing import POOL, furnish
 from tasks.foundation import ROOT
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
+from tasks.foundation.store.files import private_file
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.private import private_file
 
 LOOK_SECONDS = 1.0
 ASK_EVERY = 5

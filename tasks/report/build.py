@@ -10,7 +10,7 @@ import duckdb
 
 from tasks.foundation.llm.pricing import sum_of
 from tasks.foundation.store.commits import Commit, commits_of
-from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.files import write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import explain_reading_errors, open_views
 from tasks.report import numbers

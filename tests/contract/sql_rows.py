@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks.foundation.store.view_sql import duckdb_type, shared_macros, view_sql
+from tasks.foundation.store.views import duckdb_type, shared_macros, view_sql
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import STAGE_RUNS
 

@@ -8,8 +8,7 @@ import duckdb
 import pytest
 
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.view_sql import duckdb_type
-from tasks.foundation.store.views import open_views
+from tasks.foundation.store.views import duckdb_type, open_views
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.dictionary import DICTIONARY, dictionary
 

@@ -19,7 +19,7 @@ from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import read_frame
+from tasks.foundation.store.parts import read_rows
 from tasks.foundation.tables import TABLES
 from tests.unit.source_stages import WordEncoder
 
@@ -83,7 +83,7 @@ def _plan_now(workspace: Workspace, stage: Stage, member: str | None) -> list[Pl
 def _taken(workspace: Workspace, commit: Commit) -> Taken:
     paths = [part.path for part in commit.tables["llm_calls"]]
     totals: dict[tuple[str, str], Counter[str]] = {}
-    for row in read_frame(workspace.layout, TABLES["llm_calls"], paths).to_dicts():
+    for row in read_rows(workspace.layout, TABLES["llm_calls"], paths).to_dicts():
         total = totals.setdefault((row["alias"], row["purpose"]), Counter())
         total.update(requests=1, calls=row["attempts"])
         total.update({name: row[name] or 0 for name in ("prompt_tokens", "completion_tokens")})

@@ -22,7 +22,7 @@ from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, portion
+from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, select_rows
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
@@ -77,7 +77,7 @@ class FakeContext:
         kind = self._table(table)
         frame = pl.from_arrow(kind.arrow(self._rows.get(table, [])))
         assert isinstance(frame, pl.DataFrame)
-        return portion(frame.sort(list(kind.key)), where, columns)
+        return select_rows(frame.sort(list(kind.key)), where, columns)
 
     def writer(self, table: str) -> AbstractContextManager[PartWriter]:
         return open_part(self._layout, self._layout.root / f"{table}.parquet", self._table(table))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.sections import LlmSection
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import Part
+from tasks.foundation.store.parts import PartFile
 from tasks.foundation.tables import TABLES
 
 PRICES = {"input_per_million": 10.0, "cached_input_per_million": 1.0, "output_per_million": 100.0}
@@ -245,7 +245,7 @@ def test_a_commit_from_before_a_column_was_added_can_be_measured(tmp_path: Path)
     layout, columns = Layout(tmp_path), [name for name in TABLES["scenes"].columns if name != "domain"]
     rows = pa.table({name: ["en"] if name == "language" else ["some words"] for name in columns})
     pq.write_table(rows, tmp_path / "part.parquet")
-    commit = Commit.from_json(plain_commit(tables={"scenes": [Part("part.parquet", 1, "hash", "00000").to_json()]}))
+    commit = Commit.from_json(plain_commit(tables={"scenes": [asdict(PartFile("part.parquet", 1, "hash", "00000"))]}))
     read = committed(layout, [commit])("scenes", ["topic", "domain"])
     assert read is not None and read.collect().rows() == [("some words", None)]
 

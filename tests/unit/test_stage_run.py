@@ -32,10 +32,9 @@ from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.planning.known import committed
 from tasks.foundation.run import StageRun, Workspace, files
 from tasks.foundation.run import stage_run as stage_run_module
-from tasks.foundation.store.commits import Commit, read_commit
+from tasks.foundation.store.commits import Commit, past_runs, read_commit
+from tasks.foundation.store.files import scratch_file
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.runs import past_runs
-from tasks.foundation.store.scratch import scratch_file
 from tasks.foundation.store.views import explain_reading_errors, open_views, use_build
 from tests.unit.echo_stage import KEYS, STAGE
 

@@ -4,7 +4,7 @@ Knows files, locks and the engine; knows neither Prefect nor any particular stag
 `StageRun.open`, then `prepare`, `work` for every shard, and `commit`.
 """
 
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.stage_run import StageRun
-from tasks.foundation.run.workspace import Workspace
 
 __all__ = ["StageRun", "Workspace"]

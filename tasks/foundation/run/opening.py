@@ -13,9 +13,8 @@ from tasks.foundation.llm.models import check_ready
 from tasks.foundation.planning.estimate import View, estimator_of
 from tasks.foundation.planning.known import committed, known_of
 from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
-from tasks.foundation.run.context import MissingInput, makers, may_be_missing
+from tasks.foundation.run.context import MissingInput, Workspace, makers, may_be_missing
 from tasks.foundation.run.fingerprints import code_identity, combine, files_identity
-from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.sources.revisions import Revisions

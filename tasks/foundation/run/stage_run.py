@@ -28,22 +28,30 @@ from tasks.foundation.llm.sending import Patience
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
 from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
-from tasks.foundation.run.context import RunContext
-from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
+from tasks.foundation.run.context import RunContext, Workspace
+from tasks.foundation.run.files import (
+    FINISH,
+    PREPARE,
+    RunFiles,
+    Shard,
+    ShardPlan,
+    deal,
+    label_of,
+    passing_failures,
+    produced_in,
+    read_plan,
+    write_plan,
+)
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
-from tasks.foundation.run.progress import Progress
-from tasks.foundation.run.shards import Worker, check_failure_rate
+from tasks.foundation.run.shards import Progress, Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
-from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings.sections import StageSection
 from tasks.foundation.stage import Finished, Stage
-from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, write_commit
+from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, remember, write_commit
+from tasks.foundation.store.files import clear_scratch
 from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
-from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
-from tasks.foundation.store.runs import remember
-from tasks.foundation.store.scratch import clear_scratch
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
 from tasks.foundation.tables.operations import StageRunRow

@@ -1,23 +1,47 @@
-"""Taking away what nobody needs: parts that no commit names, and whole builds.
+"""Taking away what nobody needs: one member (a target, a judge) of a build, parts that no commit names, whole builds.
 
-Both first look, under the locks of all stage runs of a build, so that nothing of a running stage is touched; a build of
-which a commit cannot be read is left alone, since nobody knows what that names.
+The last two first look, under the locks of all stage runs of a build, so that nothing of a running stage is touched; a
+build of which a commit cannot be read is left alone, since nobody knows what that names.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.foundation.errors import BuildBusy, StoreError
-from tasks.foundation.store.commits import Commit, builds, commits_of, pinned_build
-from tasks.foundation.store.durable import told_of
+from tasks.foundation.store.commits import Commit, builds, commits_of, pinned_build, remember
+from tasks.foundation.store.files import explain_write_errors, remove_file
 from tasks.foundation.store.layout import Layout, is_build_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.views import rebuild_views
+
+
+def drop_member(layout: Layout, build: str, member: str, stages: Sequence[str]) -> list[Commit]:
+    """Removes the member's commits of these stages and returns them; the views no longer show their rows.
+
+    Its parts stay, so a run of the same stage finds them done. Raises StoreError when the build does not exist or has
+    no such member, BuildBusy while one of the stages runs.
+    """
+    commits = commits_of(layout, build)
+    if not commits:
+        raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(builds(layout)) or 'none yet'}")
+    fanned = [commit for commit in commits.values() if commit.stage in stages]
+    chosen = [commit for commit in fanned if commit.member == member]
+    if not chosen:
+        known = ", ".join(sorted({commit.member or "" for commit in fanned})) or "none yet"
+        raise StoreError(f"build {build!r} has nothing of {member!r} in {', '.join(stages)}; expected one of: {known}")
+    with ExitStack() as held:
+        for commit in chosen:
+            held.enter_context(lock(layout.lock(build, commit.run), f"stage {commit.run} of build {build}", 0))
+        for commit in chosen:
+            remember(layout, build, commit.row("dropped"))
+            remove_file(layout.commit(build, commit.run))
+        rebuild_views(layout)
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +93,7 @@ def remove_build(layout: Layout, build: str, *, delete: bool) -> Swept:
         swept = Swept(build, len(files), _size(files))
         if delete:
             for folder in folders:  # the commits first: what is left of a removal that was cut short is loose parts
-                with told_of(folder):
+                with explain_write_errors(folder):
                     _remove_folder(folder)
     if delete:
         rebuild_views(layout)
@@ -126,7 +150,7 @@ def _size(files: list[Path]) -> int:
 
 def _remove(files: list[Path]) -> None:
     for path in files:
-        with told_of(path):
+        with explain_write_errors(path):
             path.unlink(missing_ok=True)
     for folder in {path.parent for path in files}:
         with suppress(OSError):  # it holds other files

@@ -13,30 +13,32 @@ from polars.testing import assert_frame_equal
 
 from tasks.foundation.errors import TableError
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import read_frame, read_portion, write_part
+from tasks.foundation.store.parts import read_part, read_rows, write_part
 from tasks.foundation.tables import TABLES, Table
 
 POOL = TABLES["persona_pool"]
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
-def test_a_portion_is_what_choosing_from_all_gives(table: Table, tmp_path: Path) -> None:
+def test_some_rows_and_columns_are_what_choosing_from_all_gives(table: Table, tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     paths = [written(layout, table, label, numbers) for label, numbers in (("b", range(5, 9)), ("a", range(5)))]
-    whole = read_frame(layout, table, paths)
+    whole = pl.from_arrow(pa.concat_tables([read_part(layout.root / path, table) for path in paths]))
+    assert isinstance(whole, pl.DataFrame)
+    whole = whole.sort(list(table.key), maintain_order=True)
     assert len(whole) == 9
-    assert_frame_equal(read_portion(layout, table, paths), whole)
+    assert_frame_equal(read_rows(layout, table, paths), whole)
     some = pl.col(table.key[0]).is_in(whole[table.key[0]].gather([1, 6, 2]).to_list())
     last = table.columns[-1]
-    assert_frame_equal(read_portion(layout, table, paths, some, (last,)), whole.filter(some).select(last))
-    assert_frame_equal(read_portion(layout, table, [], some, (last,)), whole.clear().select(last))
+    assert_frame_equal(read_rows(layout, table, paths, some, (last,)), whole.filter(some).select(last))
+    assert_frame_equal(read_rows(layout, table, [], some, (last,)), whole.clear().select(last))
 
 
 def test_a_damaged_part_is_named_by_its_table(tmp_path: Path) -> None:
     path = written(Layout(tmp_path), POOL, "a", range(3))
     (tmp_path / path).write_bytes((tmp_path / path).read_bytes()[:-20])
     with pytest.raises(TableError, match="a part of table persona_pool cannot be read"):
-        read_portion(Layout(tmp_path), POOL, [path], pl.col("rank") > 1)
+        read_rows(Layout(tmp_path), POOL, [path], pl.col("rank") > 1)
 
 
 def written(layout: Layout, table: Table, label: str, numbers: range) -> str:
