@@ -23,8 +23,8 @@ from flows.chain.results import StageResult
 from flows.server.environment import noted
 from tasks.foundation.llm.failures import brief
 from tasks.foundation.llm.limits import gates_of_process
-from tasks.foundation.run import StageRun
-from tasks.foundation.run.shards import Progress
+from tasks.foundation.run.progress import Progress
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit
 
 REFRESH_SECONDS = 2.0

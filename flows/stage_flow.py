@@ -31,8 +31,9 @@ from flows.server.environment import OUR_LOGGERS, spare_loopback
 from flows.shared_limits import PrefectLender
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.limits import gates_of_process
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.shards import first_error
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit, read_commit
 from tasks.foundation.store.locks import signing
 

@@ -25,11 +25,10 @@ from flows.chain.stages import (
     upstream,
 )
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import profile_from_anywhere, refuse_twice
 from tasks.foundation.store.commits import begun_with, commits_of, made_with, read_commit
-from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.release import STAGE as RELEASED
+from tasks.foundation.store.layout import RELEASED, Layout
 from tasks.foundation.store.release_card import ITEMS
 
 __all__ = [

@@ -14,8 +14,7 @@ from tasks.foundation.planning.estimate import Known, Portion, View
 from tasks.foundation.planning.known import committed, known_of
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.stage_plan import StagePlan, plan_of_stage
-from tasks.foundation.run import Workspace
-from tasks.foundation.run.context import RunContext
+from tasks.foundation.run.context import RunContext, Workspace
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Stage

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.planning.totals import total_of
-from tasks.foundation.run.shards import Progress
+from tasks.foundation.run.progress import Progress
 from tasks.foundation.store.commits import Commit
 
 

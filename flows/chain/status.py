@@ -16,9 +16,8 @@ from flows.chain.options import RunOptions
 from tasks.foundation.errors import ColloquyError, ModelUnavailable
 from tasks.foundation.llm.models import check_ready
 from tasks.foundation.llm.reach import silent
-from tasks.foundation.run import Workspace
 from tasks.foundation.run.batching import check_mode, in_batches
-from tasks.foundation.run.context import MissingInput, RunContext
+from tasks.foundation.run.context import MissingInput, RunContext, Workspace
 from tasks.foundation.run.fingerprints import changed
 from tasks.foundation.run.opening import decide, inputs_of
 from tasks.foundation.run.spending import check_budget

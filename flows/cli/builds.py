@@ -8,27 +8,18 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from flows import chain
 from flows.cli.screen import terminal
 from flows.cli.status import age_of
-from tasks.foundation.errors import ConfigError, StoreError
+from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.removing import drop_member, remove_build, sweep
-from tasks.foundation.store.views import open_views, rebuild_views, shown_build, use_build
+from tasks.foundation.store.views import choose_build, open_views, rebuild_views, shown_build, use_build
 
 app = typer.Typer(
     help="The builds there are; `remove` takes one away.", invoke_without_command=True, add_completion=False
 )
 Yes = Annotated[bool, typer.Option("--yes", help="Delete; without it the command only says what it would delete.")]
-
-
-def chosen_build(layout: Layout, named: str | None) -> str:
-    """The build that is named, else the one that SQL shows; StoreError where there is none yet."""
-    found = named or shown_build(layout)
-    if found is None:
-        raise StoreError(f"there is no build in {layout.root} yet: `colloquy run` makes one")
-    return found
 
 
 @app.callback()
@@ -100,10 +91,12 @@ def drop(
     Nothing is deleted: naming the alias in the settings again and running the stage brings its rows back without
     a call.
     """
+    from flows import chain  # the stages take a second to load, which no other command here needs
+
     if (target is None) == (judge is None):
         raise ConfigError("expected either --target ALIAS or --judge ALIAS, for example `colloquy drop --judge mine`")
     layout = Layout.default()
-    name = chosen_build(layout, build)
+    name = choose_build(layout, build)
     role = "targets" if judge is None else "judges"
     stages = [stage.name for stage in chain.chain() if stage.fan_out == role]
     dropped = drop_member(layout, name, target or judge or "", stages)

@@ -13,16 +13,16 @@ import typer
 from flows import chain
 from flows.chain.options import EvaluateOptions
 from flows.chain.status import look_ahead
+from flows.cli.arguments import Profile, Set, as_made
 from flows.cli.queries import Format, ask
-from flows.cli.run import PARTIAL, Profile, Set, as_made, run_flow
+from flows.cli.run import PARTIAL, run_flow
 from flows.cli.screen import screen
 from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.own_models import adding
 from tasks.foundation.store.commits import builds, commits_of
-from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.layout import RELEASED, Layout
 from tasks.foundation.store.release import MANIFEST, import_release, read_manifest
-from tasks.foundation.store.release import STAGE as RELEASED
 from tasks.foundation.store.views import open_views
 
 Structured = Literal["json_schema", "json_object", "prompt"]

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from flows.chain.checks import ChecksFoundRows, check_build
-from flows.cli.builds import chosen_build
 from tasks.foundation.store.commits import behind, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import write_release
-from tasks.foundation.store.views import shown_build
+from tasks.foundation.store.views import choose_build, shown_build
 from tasks.report.build import write_report
 
 
@@ -28,7 +27,7 @@ def report(
     One file that needs no network. Works on a build that is not whole; what is missing says what would fill it.
     """
     layout = Layout.default()
-    name = chosen_build(layout, build)
+    name = choose_build(layout, build)
     path = write_report(layout, name, transcripts)
     typer.echo(str(path))
     if open_:
@@ -61,7 +60,7 @@ def release(
 ) -> None:
     """Write the benchmark of a build (items, episodes, seeds, their personas) for others to evaluate on."""
     layout = Layout.default()
-    name = chosen_build(layout, build)
+    name = choose_build(layout, build)
     for table, rows in write_release(layout, name, folder).items():
         typer.echo(f"{table:<22}{rows:>8,} rows")
     typer.echo(f"released build {name} to {folder}")

@@ -10,14 +10,13 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from flows.cli.builds import chosen_build
 from flows.cli.screen import terminal
 from tasks.foundation.errors import ConfigError, StoreError
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import open_views
+from tasks.foundation.store.views import choose_build, open_views
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.languages import LANGUAGES, language_of
 from tasks.personas.rethreshold import READ_AT_ONCE, Remaining, added, load_pool, remaining
@@ -45,7 +44,7 @@ def rethreshold(
     if wrong := [threshold for threshold in thresholds if not 0 < threshold <= 1]:
         raise ConfigError(f"expected thresholds above 0 and up to 1, found {wrong[0]:g}")
     layout = Layout.default()
-    name = chosen_build(layout, build)
+    name = choose_build(layout, build)
     found, left_out, used, size = _at_thresholds(layout, name, thresholds)
     console = terminal()
     console.print(f"build {name}: personas.dedup.threshold {used:g}, personas.pool_size {size:,} of each pool")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.run import Build, Profile, Set, described
+from flows.cli.arguments import Build, Profile, Set, described
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from flows.chain.plan import RunPlan
-    from tasks.foundation.run import Workspace
+    from tasks.foundation.run.context import Workspace
 
 
 def plan(
@@ -35,7 +35,7 @@ def plan(
     from flows.chain.options import RebuildOptions
     from flows.chain.plan import check, plan_build, without_reasks
     from flows.cli.screen import terminal
-    from tasks.foundation.run import Workspace
+    from tasks.foundation.run.context import Workspace
 
     options = chain.settled(
         RebuildOptions.model_construct(

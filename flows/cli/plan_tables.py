@@ -17,8 +17,8 @@ from tasks.foundation.planning.calls import PlannedCalls, by_alias
 from tasks.foundation.planning.likely import Likely, earlier_requests, likely
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Passed, Total, minutes_at_least, passed, total_of
-from tasks.foundation.run import Workspace
 from tasks.foundation.run.batching import in_batches
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.spending import limits_of
 from tasks.foundation.settings.sections import LlmSection
 

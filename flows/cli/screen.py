@@ -17,7 +17,7 @@ from rich.table import Table
 from flows.chain.results import StageResult, tokens_told
 from flows.chain.status import StageStatus
 from flows.server.environment import OUR_LOGGERS
-from tasks.foundation.run.shards import Progress
+from tasks.foundation.run.progress import Progress
 
 LINE_SECONDS = 10.0
 WIDE = 160

@@ -14,7 +14,7 @@ from rich.text import Text
 from flows import chain
 from flows.chain.options import RunOptions
 from flows.chain.status import StageStatus, find_statuses
-from flows.cli.run import described
+from flows.cli.arguments import described
 from flows.cli.screen import terminal
 from tasks.foundation.store.commits import Commit, behind, builds, commits_of
 from tasks.foundation.store.layout import Layout

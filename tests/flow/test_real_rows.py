@@ -12,7 +12,7 @@ import pytest
 from flows import chain
 from flows.chain.options import RunOptions
 from tasks.foundation import weights
-from tasks.foundation.run import StageRun
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.views import open_views
 

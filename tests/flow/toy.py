@@ -12,7 +12,7 @@ from flows import chain
 from flows.chain.options import RunOptions
 from flows.chain.stages import MODULES as REAL
 from flows.cli.main import main
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 
 MODULES = {"scenes": "tests.flow.toy_scenes.task", "curation": "tests.flow.toy_curation.task"}
 ANSWER = "tests.flow.toy_curation.task:answer"

@@ -14,9 +14,9 @@ from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.providers.scripted import from_schema
 from tasks.foundation.llm.reply import BadReply, read, schema_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import load_settings
 from tasks.foundation.stage import Rows, Stage
-from tasks.foundation.store.parts import select_rows
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import BigFive, Character

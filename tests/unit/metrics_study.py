@@ -11,8 +11,8 @@ import polars as pl
 
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import load_settings
-from tasks.foundation.store.parts import select_rows
 from tasks.foundation.tables import TABLES
 from tasks.metrics.catalogue import SUB_INDICATORS
 

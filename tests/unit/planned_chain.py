@@ -15,11 +15,11 @@ from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.estimate import View
 from tasks.foundation.planning.known import committed, known_of
 from tasks.foundation.planning.stage_plan import plan_of_stage
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace, read_rows
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import read_rows
 from tasks.foundation.tables import TABLES
 from tests.unit.source_stages import WordEncoder
 

@@ -19,10 +19,11 @@ from pydantic import BaseModel
 from tasks.foundation import ROOT
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, select_rows
+from tasks.foundation.store.parts import PartWriter, StoredRows, open_part
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder

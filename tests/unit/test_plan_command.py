@@ -18,7 +18,7 @@ from flows.cli.plan_tables import amount, amounts, dollars_of, money
 from flows.cli.screen import failed_line, planned_line, results_table, screen, unreported_line
 from tasks.foundation.planning.span import Span
 from tasks.foundation.planning.totals import Total
-from tasks.foundation.run.shards import Progress
+from tasks.foundation.run.progress import Progress
 
 Plan = Callable[..., tuple[int, str, str]]
 

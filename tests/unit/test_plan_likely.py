@@ -13,7 +13,7 @@ from tasks.foundation.llm.models import load_models
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.likely import Went, earlier_requests, likely
 from tasks.foundation.planning.span import Span
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE
 from tests.whole_stage import run_whole

@@ -12,8 +12,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tasks.foundation.errors import TableError
+from tasks.foundation.run.context import read_rows
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import read_part, read_rows, write_part
+from tasks.foundation.store.parts import read_part, write_part
 from tasks.foundation.tables import TABLES, Table
 
 POOL = TABLES["persona_pool"]

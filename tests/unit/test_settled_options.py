@@ -14,7 +14,7 @@ from flows import chain
 from flows.chain.options import EvaluateOptions, RebuildOptions, RunOptions
 from flows.chain.status import find_statuses
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import begin_with, builds, write_commit
 from tasks.foundation.store.layout import Layout

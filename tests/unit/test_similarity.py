@@ -10,8 +10,8 @@ import pytest
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable
 from tasks.foundation.planning.stage_plan import StagePlan
-from tasks.foundation.run import Workspace
 from tasks.foundation.run.committing import record_of
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.texts.encoder import Encoder

@@ -30,8 +30,10 @@ from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.planning.known import committed
-from tasks.foundation.run import StageRun, Workspace, files
+from tasks.foundation.run import files
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit, past_runs, read_commit
 from tasks.foundation.store.files import scratch_file
 from tasks.foundation.store.layout import Layout

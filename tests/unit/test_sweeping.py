@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tasks.foundation.errors import BuildBusy, StoreError
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import builds, read_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock

@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.foundation.run.context import read_rows
 from tasks.foundation.store import catalogue, views
 from tasks.foundation.store.commits import MOST_PAST_RUNS, Commit, write_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartFile, read_rows, write_part
+from tasks.foundation.store.parts import PartFile, write_part
 from tasks.foundation.store.views import duckdb_type
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import BUILDS, STAGE_RUNS

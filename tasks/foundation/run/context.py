@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import polars as pl
+import pyarrow as pa
 
 from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.llm.cache import ReplyCache
@@ -18,7 +19,7 @@ from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartWriter, read_rows, select_rows
+from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
@@ -182,3 +183,37 @@ class MissingInput(StoreError):
         cure = f"run `colloquy run --from {made_by}` for this build" if made_by else "run the stages before it"
         super().__init__(f"stage {stage} needs table {table}, which this build does not have yet: {cure} first")
         self.made_by = made_by
+
+
+def read_rows(
+    layout: Layout,
+    table: Table,
+    paths: Sequence[str],
+    where: pl.Expr | None = None,
+    columns: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The rows of some parts as one polars frame in key order; with `where` or `columns` only those rows and columns,
+    and no others are held meanwhile."""
+    chosen = list(table.columns if columns is None else columns)
+    empty = _framed(table.schema.empty_table())
+    if not paths:
+        return empty.select(chosen)
+    files = [layout.root / path for path in paths]
+    rows = pl.scan_parquet(files, schema=empty.schema, glob=False, hive_partitioning=False, low_memory=True)
+    try:
+        found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TableError(f"a part of table {table.name} cannot be read: {error}") from None
+    return found.sort(list(table.key), maintain_order=True).select(chosen)
+
+
+def select_rows(frame: pl.DataFrame, where: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
+    """The rows of a frame that fulfil `where` (all without it), with some columns (all without any)."""
+    chosen = frame if where is None else frame.filter(where)
+    return chosen if columns is None else chosen.select(columns)
+
+
+def _framed(rows: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

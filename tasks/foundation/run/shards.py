@@ -1,18 +1,17 @@
-"""Working on the rows of one shard: many items at a time, each ending in rows or in a reject; and how far that is, for
-a screen or a dashboard to look at meanwhile."""
+"""Working on the rows of one shard: many items at a time, each ending in rows or in a reject."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.foundation.errors import BudgetReached, ModelError, TooManyFailures
-from tasks.foundation.llm.batch.progress import BatchProgress
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.run.asking import ItemAsker
+from tasks.foundation.run.progress import Progress
 from tasks.foundation.stage import Rows, Stage, StageContext
 from tasks.foundation.tables import Row
 from tasks.foundation.tables.operations import Reject
@@ -171,34 +170,3 @@ def first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
     """The exception that stopped the shard, out of its group."""
     error = several.exceptions[0]
     return first_error(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-@dataclass(slots=True)
-class Progress:
-    """Counts of one stage run in this process. `rows_total` None: not known yet; `last_failure` is the reason
-    of the latest row that failed, empty when none did; `waiting` says why no call goes out at the moment, if so.
-
-    `watchers` are called after every change, with this object; they must be quick.
-    """
-
-    stage: str
-    phase: str = "opening"
-    rows_total: int | None = None
-    rows_done: int = 0
-    rows_under_way: int = 0
-    rows_failed: int = 0
-    calls: int = 0
-    cached: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    unreported: int = 0
-    """Replies whose tokens the provider did not report: the two sums lack them."""
-    last_failure: str = ""
-    batches: BatchProgress | None = None
-    """Of a stage in batch mode, once it asks."""
-    waiting: str = ""
-    watchers: list[Callable[[Progress], None]] = field(default_factory=list)
-
-    def changed(self) -> None:
-        for watcher in self.watchers:
-            watcher(self)

@@ -43,7 +43,8 @@ from tasks.foundation.run.files import (
     write_plan,
 )
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
-from tasks.foundation.run.shards import Progress, Worker, check_failure_rate
+from tasks.foundation.run.progress import Progress
+from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.settings.sections import StageSection
 from tasks.foundation.stage import Finished, Stage

@@ -12,6 +12,9 @@ from urllib.parse import quote
 from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError
 
+RELEASED = "release"
+"""What a build calls the pseudo-stage of an imported benchmark."""
+
 FINGERPRINT_DIGITS = 16
 """Hex digits of a stage fingerprint (it is a folder name)."""
 

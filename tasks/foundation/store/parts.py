@@ -20,7 +20,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -239,40 +238,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"no plain form for {type(value).__name__}")
-
-
-def read_rows(
-    layout: Layout,
-    table: Table,
-    paths: Sequence[str],
-    where: pl.Expr | None = None,
-    columns: Sequence[str] | None = None,
-) -> pl.DataFrame:
-    """The rows of some parts as one polars frame in key order; with `where` or `columns` only those rows and columns,
-    and no others are held meanwhile."""
-    chosen = list(table.columns if columns is None else columns)
-    empty = _framed(table.schema.empty_table())
-    if not paths:
-        return empty.select(chosen)
-    files = [layout.root / path for path in paths]
-    rows = pl.scan_parquet(files, schema=empty.schema, glob=False, hive_partitioning=False, low_memory=True)
-    try:
-        found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TableError(f"a part of table {table.name} cannot be read: {error}") from None
-    return found.sort(list(table.key), maintain_order=True).select(chosen)
-
-
-def select_rows(frame: pl.DataFrame, where: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
-    """The rows of a frame that fulfil `where` (all without it), with some columns (all without any)."""
-    chosen = frame if where is None else frame.filter(where)
-    return chosen if columns is None else chosen.select(columns)
-
-
-def _framed(rows: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(rows)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _open(path: Path) -> pq.ParquetFile:

@@ -30,7 +30,7 @@ from tasks.foundation.ids import digest
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit, builds, commits_of, read_commit, write_commit
 from tasks.foundation.store.files import replace_file, write_text
-from tasks.foundation.store.layout import FINGERPRINT_DIGITS, Layout, build_name
+from tasks.foundation.store.layout import FINGERPRINT_DIGITS, RELEASED, Layout, build_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import content_hash, describe_part, part_batches, read_part, write_part
 from tasks.foundation.store.records import Manifest, read_record
@@ -39,7 +39,6 @@ from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
 
 FROZEN = ("awareness_items", "interaction_episodes", "chat_seeds", "persona_candidates")
-STAGE = "release"
 FORMAT = 1
 MANIFEST = "manifest.json"
 
@@ -81,8 +80,8 @@ def import_release(layout: Layout, folder: Path, build: str) -> Commit:
     build = build_name(build, date.today())
     manifest = read_manifest(folder)
     fingerprint = digest("release", manifest["tables"])[:FINGERPRINT_DIGITS]
-    with lock(layout.lock(build, STAGE), f"the import into build {build}", 0):
-        found = read_commit(layout, build, STAGE)
+    with lock(layout.lock(build, RELEASED), f"the import into build {build}", 0):
+        found = read_commit(layout, build, RELEASED)
         if found is not None and found.fingerprint == fingerprint:
             return found
         if commits_of(layout, build):
@@ -169,7 +168,7 @@ def _imported(
     total = sum(rows.num_rows for rows in tables.values())
     return Commit(
         build=build,
-        stage=STAGE,
+        stage=RELEASED,
         member=None,
         fingerprint=fingerprint,
         revision=0,

@@ -102,6 +102,14 @@ def shown_build(layout: Layout) -> str | None:
     return pinned_build(layout) or newest_build(commits)
 
 
+def choose_build(layout: Layout, named: str | None) -> str:
+    """The build that is named, else the one that schema `main` shows; StoreError where there is none yet."""
+    found = named or shown_build(layout)
+    if found is None:
+        raise StoreError(f"there is no build in {layout.root} yet: `colloquy run` makes one")
+    return found
+
+
 def all_commits(layout: Layout) -> list[Commit]:
     """The commits of all builds without their files (see `Commit.summary`), also where the database file is not up to
     date. A record that cannot be read is named in the log and left out."""

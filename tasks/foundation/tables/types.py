@@ -49,7 +49,8 @@ _PLAIN: dict[Any, pa.DataType] = {
 class Row(BaseModel):
     """Base of every row model: frozen, nothing extra, no silent conversion of wrong types."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Few of the forty models are needed in one process, and building what checks their rows takes milliseconds each.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def is_optional(annotation: Any) -> bool:
