@@ -44,8 +44,8 @@ class StageResult:
 
     @property
     def tokens(self) -> str:
-        """Prompt and completion together, as `tokens_told` has them."""
-        return tokens_told(self.prompt_tokens + self.completion_tokens, self.unreported)
+        """Prompt and completion together, as `show_tokens` has them."""
+        return show_tokens(self.prompt_tokens + self.completion_tokens, self.unreported)
 
     def sentence(self) -> str:
         """One line for a log."""
@@ -84,7 +84,7 @@ def result_of(commit: Commit, decision: str, progress: Progress, seconds: float)
     )
 
 
-def tokens_told(known: int, unreported: int) -> str:
+def show_tokens(known: int, unreported: int) -> str:
     """A sum of tokens for people: `≥` where it lacks those of some replies, `unknown` where none were reported."""
     if not unreported:
         return f"{known:,}"

@@ -36,8 +36,8 @@ def remove(
 ) -> None:
     """Show what a build takes up, and with --yes delete it. Replies stay, so making it again costs nothing."""
     swept = remove_build(Layout.default(), build, delete=yes)
-    told = f"build {build}: {swept.files:,} files, {swept.bytes / 1e6:,.1f} MB"
-    typer.echo(f"removed {told}" if yes else f"{told}; `colloquy builds remove {build} --yes` deletes them")
+    found = f"build {build}: {swept.files:,} files, {swept.bytes / 1e6:,.1f} MB"
+    typer.echo(f"removed {found}" if yes else f"{found}; `colloquy builds remove {build} --yes` deletes them")
 
 
 def _show() -> None:

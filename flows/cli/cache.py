@@ -14,7 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from flows import chain
-from flows.chain.results import tokens_told
+from flows.chain.results import show_tokens
 from flows.cli.screen import terminal
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.cache import ReplyCache
@@ -41,7 +41,7 @@ def stats() -> None:
     table.add_column("newest")
     with _cache() as cache:
         for line in cache.stats():
-            tokens = (tokens_told(known, line.unreported) for known in (line.prompt_tokens, line.completion_tokens))
+            tokens = (show_tokens(known, line.unreported) for known in (line.prompt_tokens, line.completion_tokens))
             table.add_row(line.stage, line.alias, f"{line.replies:,}", *tokens, line.oldest[:19], line.newest[:19])
         terminal().print(table)
         typer.echo(f"{cache.path}, {cache.path.stat().st_size / 1e6:.1f} MB")

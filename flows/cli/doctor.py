@@ -143,8 +143,8 @@ def _models(settings: Settings) -> Iterator[Finding]:
             yield Finding("model", str(error), error.exit_code)
             continue
         problem = check_ready(spec) or silent(spec)
-        told = f"{problem or _ready(spec)}{_origin(spec.name) if spec.provider == 'embedded' else ''}"
-        yield Finding("model", f"{told} ({', '.join(roles)})", 5 if problem else 0)
+        text = f"{problem or _ready(spec)}{_origin(spec.name) if spec.provider == 'embedded' else ''}"
+        yield Finding("model", f"{text} ({', '.join(roles)})", 5 if problem else 0)
     by_name: dict[str | None, list[Language]] = {}
     for language in LANGUAGES:
         by_name.setdefault(settings.encoder.of(language), []).append(language)
@@ -183,6 +183,6 @@ def _server() -> Finding:
         return Finding("prefect", str(error), error.exit_code)
     url = environment.server_url()
     if url is None:
-        told = "no server is up: runs start a temporary one; `colloquy serve` starts server and UI"
-        return Finding("prefect", told, optional=True)
+        text = "no server is up: runs start a temporary one; `colloquy serve` starts server and UI"
+        return Finding("prefect", text, optional=True)
     return Finding("prefect", f"server at {environment.without_login(url)}")

@@ -128,7 +128,7 @@ class Endpoint:
                 "--base-url needs --family: who made the model (qwen, llama, gpt …); simulator, target and judge must "
                 "be of different families"
             )
-        told = {
+        given = {
             "provider": "openai",
             "name": self.model or alias,
             "family": self.family,
@@ -137,7 +137,7 @@ class Endpoint:
             "structured": self.structured,
             "prices": self._prices(),
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _prices(self) -> dict[str, float] | None:
         """Those that were given; None: not known, which is not 0, since what listens here may pass calls on."""

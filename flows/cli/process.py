@@ -156,7 +156,7 @@ def explain_too_little() -> str | None:
     limit = _limit()
     if limit is None or limit >= LEAST_BYTES:
         return None
-    return f"the libraries that read tables cannot be loaded in less than {_told(LEAST_BYTES)}.{_advice()}"
+    return f"the libraries that read tables cannot be loaded in less than {_show_size(LEAST_BYTES)}.{_advice()}"
 
 
 def explain_out_of_memory(error: BaseException) -> str | None:
@@ -195,7 +195,7 @@ def _advice() -> str:
     limit = _limit()
     if limit is None:
         return " This machine has no memory left: end other programs, or use a larger one."
-    return f" The address space of this process is limited to {_told(limit)} (ulimit -v): raise or lift the limit."
+    return f" The address space of this process is limited to {_show_size(limit)} (ulimit -v): raise or lift the limit."
 
 
 def _limit() -> int | None:
@@ -205,5 +205,5 @@ def _limit() -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def _told(size: int) -> str:
+def _show_size(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"

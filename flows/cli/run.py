@@ -177,7 +177,7 @@ def _run(imported: Import, options: RunOptions, server: Server, shown: Screen, v
         if not verbose:
             environment.silence_reported_errors()
         server.wait(shown.say)
-        with shown, nullcontext() if verbose else shown.heeding_warnings(), environment.prefect_told():
+        with shown, nullcontext() if verbose else shown.showing_warnings(), environment.explain_prefect_errors():
             results = _while_there(flow, options, server)
     except BaseException as error:
         if not isinstance(error, ServerGone):

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from flows.chain.results import StageResult, tokens_told
+from flows.chain.results import StageResult, show_tokens
 from flows.chain.status import StageStatus
 from flows.server.environment import OUR_LOGGERS
 from tasks.foundation.run.progress import Progress
@@ -44,7 +44,7 @@ class Screen:
             self.console.print(sentence, style="dim", soft_wrap=True)
 
     @contextmanager
-    def heeding_warnings(self) -> Iterator[None]:
+    def showing_warnings(self) -> Iterator[None]:
         """Within it, what the stages warn of is shown, too."""
         handler = _Warnings(self)
         loggers = [logging.getLogger(name) for name in OUR_LOGGERS]
@@ -177,7 +177,7 @@ class Live(Screen):
         since, found = self._working.setdefault(progress.stage, (time.monotonic(), progress.rows_done))
         seconds = max(time.monotonic() - since, 0.1)
         rate = (progress.rows_done - found) / seconds
-        tokens = tokens_told(round(progress.completion_tokens / seconds), progress.unreported)
+        tokens = show_tokens(round(progress.completion_tokens / seconds), progress.unreported)
         return (
             f"{rate:.1f} rows/s · {progress.rows_failed} failed · {progress.calls} calls, {progress.cached} cached"
             f" · {tokens} tokens/s"

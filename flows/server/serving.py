@@ -27,8 +27,8 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from flows.server import environment, local_server
+from flows.server.deployments import POOL, make_deployments
 from flows.server.environment import LOOPBACK
-from flows.server.furnishing import POOL, furnish
 from tasks.foundation import ROOT
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
 from tasks.foundation.store.files import private_file
@@ -93,7 +93,7 @@ def serve(places: Places, say: Say, *, redeploy: bool = False) -> None:
             raise StoreError(f"{busy} It does not answer yet: wait, or look into {home / 'server.log'}.") from None
         os.environ[environment.API_URL] = api
         say(f"Already up: server at {environment.without_login(api)}")
-        say(_furnished(api, redeploy))
+        say(_bring_deployments(api, redeploy))
         say(asyncio.run(_workers()))
         _say_where_runs_write(say)
         say(f"UI: {ui_of(api)}")
@@ -103,9 +103,9 @@ def ui_of(api: str) -> str:
     return environment.without_login(api).removesuffix("/api")
 
 
-def _furnished(api: str, redeploy: bool) -> str:
-    with environment.prefect_told():
-        return asyncio.run(furnish(api, redeploy=redeploy)).sentence()
+def _bring_deployments(api: str, redeploy: bool) -> str:
+    with environment.explain_prefect_errors():
+        return asyncio.run(make_deployments(api, redeploy=redeploy)).sentence()
 
 
 def _say_where_runs_write(say: Say) -> None:
@@ -138,13 +138,13 @@ def _serve(places: Places, home: Path, say: Say, redeploy: bool) -> None:
         reports_port = stack.enter_context(serve_folder(layout.reports, places.host, places.reports_ports))
         reports = f"http://{places.name}:{reports_port}"
         stack.enter_context(_noted(api, reports))
-        say(_furnished(api, redeploy))
+        say(_bring_deployments(api, redeploy))
         worker = _Child("worker", home / "worker.log", _worker)
         stack.callback(worker.stop)
         say(f"worker is up (log: {worker.log}); its runs write to {layout.root.absolute()}")
         say(f"reports: {reports}")
         say(f"UI: {ui_of(api)}   Ctrl-C stops what was started here.")
-        _mind([child for child in (server, worker) if child], api, say)
+        _watch([child for child in (server, worker) if child], api, say)
 
 
 def _server(places: Places, home: Path, say: Say) -> tuple[_Child | None, str]:
@@ -194,7 +194,7 @@ class _Child:
         with self.log.open("ab") as output:
             return self._start(output)
 
-    def mind(self, say: Say) -> None:
+    def restart_if_ended(self, say: Say) -> None:
         """Start it again, and say so, if it has ended. StoreError when it will not stay up."""
         code = self.process.poll()
         if code is None:
@@ -212,13 +212,13 @@ class _Child:
         local_server.stop(self.process)
 
 
-def _mind(children: list[_Child], api: str, say: Say) -> None:
+def _watch(children: list[_Child], api: str, say: Say) -> None:
     """Until interrupted, keep up what was started here, say when the server goes or comes back, and name its runs."""
     here = True
     for second in itertools.count():
         time.sleep(LOOK_SECONDS)
         for child in children:
-            child.mind(say)
+            child.restart_if_ended(say)
         if second % ASK_EVERY == 0 and (environment.trouble_with(api) is None) is not here:
             here = not here
             say(f"the server at {environment.without_login(api)} {'answers again' if here else 'does not answer'}")
@@ -240,8 +240,8 @@ def _noted(api: str, reports: str) -> Iterator[None]:
     """While the block runs, other commands of this folder find the server."""
     note = environment.server_note()
     artifacts = str(Layout.default().root.absolute())
-    told = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
-    private_file(note).write_text(json.dumps(told), encoding="utf-8")  # a configured address may have a login in it
+    facts = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
+    private_file(note).write_text(json.dumps(facts), encoding="utf-8")  # a configured address may have a login in it
     try:
         yield
     finally:

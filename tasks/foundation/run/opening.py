@@ -85,7 +85,9 @@ def decide(commit: Commit | None, fingerprint: str, force: bool, *, whole: bool 
     return "up to date", commit.revision
 
 
-def planned(stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], member: str | None = None) -> StagePlan:
+def plan_calls(
+    stage: Stage, workspace: Workspace, commits: Mapping[str, Commit], member: str | None = None
+) -> StagePlan:
     """What a run that begins now will ask its models, low to high, from the rows it reads."""
     if estimator_of(stage) is None:
         return StagePlan()

@@ -42,7 +42,7 @@ from tasks.foundation.run.files import (
     read_plan,
     write_plan,
 )
-from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
+from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, plan_calls
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
@@ -76,9 +76,9 @@ class StageRun:
         self._stack = ExitStack()
         commits = commits_of(workspace.layout, build)
         self._commits: Mapping[str, Commit] = commits
-        self._plan: ShardPlan | None = None
+        self._shard_plan: ShardPlan | None = None
         self._begun: datetime | None = None
-        self._estimated = StagePlan()
+        self._call_plan = StagePlan()
         self._engine: Engine | None = None
         self._transport: BatchTransport | None = None
         stage.check(self._context())
@@ -133,7 +133,7 @@ class StageRun:
 
     def _remember_failed(self, error: BaseException) -> None:
         """Puts the run among the past ones of its stage. What goes wrong in that must not hide why the run failed."""
-        progress, plan = self.progress, self._plan
+        progress, plan = self.progress, self._shard_plan
         row = StageRunRow(
             stage=self.stage.name,
             member=self.member,
@@ -174,7 +174,7 @@ class StageRun:
     @property
     def shards(self) -> range:
         """Numbers of the shards, once prepared."""
-        return range(len(self._planned.shards))
+        return range(len(self._dealt.shards))
 
     def prepare(self) -> None:
         """The stage's first step and the shard plan; both are found again by a resume."""
@@ -182,19 +182,19 @@ class StageRun:
         self._say("preparing")
         if not self.workspace.guest:
             begin_with(self.workspace.layout, self.build, self.workspace.profile, self.workspace.remembered)
-        self._estimated = planned(self.stage, self.workspace, self._commits, self.member)
+        self._call_plan = plan_calls(self.stage, self.workspace, self._commits, self.member)
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
-        self._plan = read_plan(place)
-        if self._plan is None or not self._files.has_prepared():
+        self._shard_plan = read_plan(place)
+        if self._shard_plan is None or not self._files.has_prepared():
             started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
-            if self._plan is None:
+            if self._shard_plan is None:
                 dealt = deal(prepared.items, self._rows_at_once(self._section.shard_rows))
-                self._plan = ShardPlan(dealt, prepared.accounting, started)
-                write_plan(place, layout.scratch, self._plan)
-        self.progress.rows_total = self._plan.n_items
+                self._shard_plan = ShardPlan(dealt, prepared.accounting, started)
+                write_plan(place, layout.scratch, self._shard_plan)
+        self.progress.rows_total = self._shard_plan.n_items
         self._say("working")
 
     async def work(self, shard: int) -> dict[str, int]:
@@ -210,7 +210,7 @@ class StageRun:
             raise
 
     async def _work(self, shard: int) -> dict[str, int]:
-        keys, label = self._planned.shards[shard], label_of(shard)
+        keys, label = self._dealt.shards[shard], label_of(shard)
         base = self._files.shard(label)
         again = passing_failures(base) if base else set(keys)
         pending = [key for key in keys if key in again]
@@ -225,12 +225,12 @@ class StageRun:
     def commit(self) -> Commit:
         """The last step, the accounting, and the one rename that makes everything visible."""
         self._say("committing")
-        items, partial = items_accounting(self._files, self._labels, self._planned.n_items)
+        items, partial = items_accounting(self._files, self._labels, self._dealt.n_items)
         limit, reason = self._section.max_failure_rate, self.progress.last_failure
         check_failure_rate(self.stage.name, items.n_failed, items.n_in, limit, reason)
         finished = self.stage.finish(self._context()) if self.stage.finish else Finished()
         self._files.write_step(FINISH, self.stage.finished, finished.rows)
-        accounting = self._planned.prepared + items.moved(finished.filtered)
+        accounting = self._dealt.prepared + items.moved(finished.filtered)
         accounting.check(f"stage {self.name} of build {self.build}")
         tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
         check_wordless(self._files, tables["llm_calls"], tables["replies"])
@@ -248,11 +248,11 @@ class StageRun:
             accounting=accounting,
             components=self.inputs.components,
             parents=self.inputs.parents,
-            started_at=self._planned.started_at,
+            started_at=self._dealt.started_at,
             ended_at=_now(),
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
-            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._estimated),
+            record=record_of(self.stage, self.workspace, self.build, self.member, self._plan_revision, self._call_plan),
             columns={name: TABLES[name].shape for name in tables},
         )
         write_commit(self.workspace.layout, commit)
@@ -285,10 +285,11 @@ class StageRun:
         return int(self._completes.record["plan_revision"]) if self._completes else self.revision
 
     @property
-    def _planned(self) -> ShardPlan:
-        if self._plan is None:
+    def _dealt(self) -> ShardPlan:
+        """The shard plan of a run that is prepared."""
+        if self._shard_plan is None:
             raise StoreError(f"stage {self.stage.name} has no shard plan yet: prepare comes before work and commit")
-        return self._plan
+        return self._shard_plan
 
     @property
     def _labels(self) -> list[str]:
@@ -307,7 +308,7 @@ class StageRun:
 
     def _context(self) -> RunContext:
         def made(table: str) -> list[str]:
-            return self._files.made(table, self._labels if self._plan else ())
+            return self._files.made(table, self._labels if self._shard_plan else ())
 
         def writer(table: str) -> AbstractContextManager[PartWriter]:
             return self._files.writer(table)

@@ -154,11 +154,11 @@ def _rows_of(layout: Layout, key: Key, stamp: str) -> dict[str, list[dict[str, A
     commit, problem = _read(layout, key)
     summary = json.dumps(commit.summary().to_json(), ensure_ascii=False) if commit else None
     runs = with_past(commit.row() if commit else None, past_runs(layout, build, run))
-    told = {"profile": commit and commit.record.get("profile"), "ends_chain": commit is not None and commit.ends_chain}
+    facts = {"profile": commit and commit.record.get("profile"), "ends_chain": commit is not None and commit.ends_chain}
     named = [table for table in commit.tables if table in TABLES] if commit else []
     return {
         "records": [{"build": build, "run": run, "stamp": stamp, "problem": problem, "summary": summary}],
-        "runs": [{"run": run, "build": build, **told, **row.model_dump()} for row in runs],
+        "runs": [{"run": run, "build": build, **facts, **row.model_dump()} for row in runs],
         "files": [each for table in named if commit for each in _files(commit, table)],
     }
 

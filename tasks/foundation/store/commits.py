@@ -101,9 +101,9 @@ class Commit:
     def summary(self) -> Commit:
         """Itself without its files: one part a table stands for all of them. Says what the whole says of rows, hashes,
         parents and profile."""
-        told = {name: self.record[name] for name in ("profile", "overrides", "guest") if name in self.record}
+        kept = {name: self.record[name] for name in ("profile", "overrides", "guest") if name in self.record}
         tables = {table: (PartFile("", self.rows(table), self.table_hash(table), ""),) for table in self.tables}
-        return replace(self, tables=tables, drafts={}, columns={}, components={}, record=told)
+        return replace(self, tables=tables, drafts={}, columns={}, components={}, record=kept)
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "accounting": self.accounting.to_json()}
@@ -210,8 +210,8 @@ def begun_with(layout: Layout, build: str) -> MadeWith | None:
         profile, overrides = note["profile"], note["overrides"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    told = isinstance(overrides, list) and all(isinstance(each, str) for each in [profile, *overrides])
-    return MadeWith(profile, tuple(overrides)) if told else None
+    readable = isinstance(overrides, list) and all(isinstance(each, str) for each in [profile, *overrides])
+    return MadeWith(profile, tuple(overrides)) if readable else None
 
 
 def made_with(commits: Mapping[str, Commit], guests: Collection[str]) -> MadeWith | None:

@@ -44,7 +44,7 @@ WITHOUT_PROCESS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredDeployment:
     """A deployment of prefect.yaml; `version` changes with everything that the code says of it."""
 
     name: str
@@ -57,7 +57,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Furnished:
+class DeploymentChanges:
     """The deployments that were absent, those that the code had changed, and those that were left as they are."""
 
     made: tuple[str, ...]
@@ -76,7 +76,7 @@ class Furnished:
         return "; ".join(parts)
 
 
-async def furnish(api: str, *, redeploy: bool = False) -> Furnished:
+async def make_deployments(api: str, *, redeploy: bool = False) -> DeploymentChanges:
     """Make what is missing or was changed in the code; with `redeploy` every deployment, as the code says it.
 
     Raises StoreError when Prefect refuses the deployments.
@@ -94,34 +94,36 @@ async def furnish(api: str, *, redeploy: bool = False) -> Furnished:
                 await _settle(client, each, None if redeploy else there.get(each.name))
         await _make_automation(client, (await deployments_of(client, declared)).values())
     changed = {each.full_name for each in wanted}
-    return Furnished(
+    return DeploymentChanges(
         made=tuple(each.full_name for each in wanted if each.name not in there),
         changed=tuple(each.full_name for each in wanted if each.name in there),
         kept=tuple(each.full_name for each in declared if each.full_name not in changed),
     )
 
 
-def declarations() -> list[Declared]:
+def declarations() -> list[DeclaredDeployment]:
     """The deployments of prefect.yaml."""
     entries = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
     return [_declared(entry) for entry in entries]
 
 
-def _declared(entry: Mapping[str, Any]) -> Declared:
+def _declared(entry: Mapping[str, Any]) -> DeclaredDeployment:
     from prefect.utilities.callables import parameter_schema
 
     module, _, function = entry["entrypoint"].partition(":")
     flow = getattr(importlib.import_module(module), function)
-    told = {
+    facts = {
         "entry": entry,
         "folder": str(ROOT),
         "form": parameter_schema(flow).model_dump(mode="json"),
         "description": flow.description,
     }
-    return Declared(entry["name"], flow.name, f"colloquy-{digest(told)[:12]}")
+    return DeclaredDeployment(entry["name"], flow.name, f"colloquy-{digest(facts)[:12]}")
 
 
-async def deployments_of(client: PrefectClient, declared: Sequence[Declared]) -> dict[str, DeploymentResponse]:
+async def deployments_of(
+    client: PrefectClient, declared: Sequence[DeclaredDeployment]
+) -> dict[str, DeploymentResponse]:
     """Those of the declared deployments that the server has, by name."""
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
 
@@ -130,11 +132,11 @@ async def deployments_of(client: PrefectClient, declared: Sequence[Declared]) ->
     return {deployment.name: deployment for deployment in found}
 
 
-def _differs(found: DeploymentResponse | None, declared: Declared) -> bool:
+def _differs(found: DeploymentResponse | None, declared: DeclaredDeployment) -> bool:
     return found is None or found.version != declared.version
 
 
-async def _settle(client: PrefectClient, declared: Declared, before: DeploymentResponse | None) -> None:
+async def _settle(client: PrefectClient, declared: DeclaredDeployment, before: DeploymentResponse | None) -> None:
     """Give a new deployment its version, and what people had set of the one `before` it that the code says nothing of:
     parameters, limits, their own tags and environment."""
     from prefect.client.schemas.actions import DeploymentUpdate
@@ -181,9 +183,9 @@ async def _make_automation(client: PrefectClient, deployments: Iterable[Deployme
 def _rule(automation: AutomationCore) -> dict[str, Any]:
     """What an automation does, less what the server adds to it."""
     trigger = automation.trigger.model_dump(mode="json", exclude={"id"})
-    told = {name: sorted(value) if isinstance(value, list) else value for name, value in trigger.items()}
+    facts = {name: sorted(value) if isinstance(value, list) else value for name, value in trigger.items()}
     actions = [action.model_dump(mode="json") for action in automation.actions]
-    return {"trigger": told, "actions": actions, "description": automation.description}
+    return {"trigger": facts, "actions": actions, "description": automation.description}
 
 
 def zombie_automation(deployments: Iterable[DeploymentResponse]) -> AutomationCore:
@@ -227,7 +229,7 @@ def heartbeat_of(deployment: DeploymentResponse) -> timedelta:
     return timedelta(seconds=int(said) if said.isdecimal() else PREFECTS_HEARTBEAT_SECONDS)
 
 
-def _deploy(api: str, wanted: Sequence[Declared]) -> None:
+def _deploy(api: str, wanted: Sequence[DeclaredDeployment]) -> None:
     """Prefect's own `deploy` of these deployments."""
     names = [word for each in wanted for word in ("--name", each.full_name)]
     done = subprocess.run(
