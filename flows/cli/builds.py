@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from flows.cli.screen import terminal
-from flows.cli.status import age_of
+from flows.cli.console import age_of, make_table, terminal
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
@@ -41,11 +38,8 @@ def remove(
 
 
 def _show() -> None:
-    table = Table(box=SIMPLE_HEAD)
-    for column in ("", "build", "state", "profile"):
-        table.add_column(column)
-    for column in ("stages", "calls", "cost $", "last commit"):
-        table.add_column(column, justify="right")
+    numbers = ("stages", "calls", "cost $", "last commit")
+    table = make_table("", "build", "state", "profile", *numbers, right=numbers)
     query = (
         "select build, state, profile, shown, stages, calls, cost_usd, last_commit_at from builds "
         "order by last_commit_at nulls first, build"

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from flows import chain
 from flows.chain.results import show_tokens
-from flows.cli.screen import terminal
+from flows.cli.console import make_table, terminal
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
@@ -32,13 +30,8 @@ app = typer.Typer(
 @app.command()
 def stats() -> None:
     """Show how many replies and tokens are kept, by stage and model."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("stage")
-    table.add_column("model")
-    for column in ("replies", "prompt tokens", "completion tokens"):
-        table.add_column(column, justify="right")
-    table.add_column("oldest")
-    table.add_column("newest")
+    numbers = ("replies", "prompt tokens", "completion tokens")
+    table = make_table("stage", "model", *numbers, "oldest", "newest", right=numbers)
     with _cache() as cache:
         for line in cache.stats():
             tokens = (show_tokens(known, line.unreported) for known in (line.prompt_tokens, line.completion_tokens))

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from flows import chain
-from flows.cli.screen import terminal
+from flows.cli.console import make_table, terminal
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import Models, load_models
@@ -22,9 +20,7 @@ app = typer.Typer(help="Weights of the models that run on this machine.", no_arg
 @app.command(name="list")
 def list_models() -> None:
     """Show every model that can be pulled: size, licence, publisher, and whether it is here."""
-    table = Table(box=SIMPLE_HEAD)
-    for column in ("model", "MB", "licence", "publisher", "here", "note"):
-        table.add_column(column, justify="right" if column == "MB" else "left")
+    table = make_table("model", "MB", "licence", "publisher", "here", "note", right=("MB",))
     for each in weights.listing():
         here = "yes" if each.path else "no"
         table.add_row(each.name, f"{each.bytes / 1e6:.0f}", each.licence, each.publisher, here, each.note)

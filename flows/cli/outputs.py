@@ -12,7 +12,6 @@ from tasks.foundation.store.commits import behind, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import write_release
 from tasks.foundation.store.views import choose_build, shown_build
-from tasks.report.build import write_report
 
 
 def report(
@@ -26,6 +25,8 @@ def report(
 
     One file that needs no network. Works on a build that is not whole; what is missing says what would fill it.
     """
+    from tasks.report.build import write_report  # the charts take a second to load, and no other command here has any
+
     layout = Layout.default()
     name = choose_build(layout, build)
     path = write_report(layout, name, transcripts)

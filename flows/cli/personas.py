@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import duckdb
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from flows.cli.screen import terminal
+from flows.cli.console import make_table, terminal
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings.sections import PersonaSource
@@ -55,11 +54,8 @@ def rethreshold(
 
 def remaining_table(found: dict[str, list[Remaining]], used: float, size: int) -> Table:
     """One line for each pool and threshold; the build's own is marked."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("pool")
-    for column in ("threshold", "personas", "same text", "too close", "remain", "drawn"):
-        table.add_column(column, justify="right")
-    table.add_column("")
+    numbers = ("threshold", "personas", "same text", "too close", "remain", "drawn")
+    table = make_table("pool", *numbers, "", right=numbers)
     for pool, lines in found.items():
         for line in lines:
             counts = (line.n_candidates, line.n_same_text, line.n_close, line.n_kept, min(line.n_kept, size))

@@ -34,7 +34,7 @@ def plan(
     from flows import chain
     from flows.chain.options import RebuildOptions
     from flows.chain.plan import check, plan_build, without_reasks
-    from flows.cli.screen import terminal
+    from flows.cli.console import terminal
     from tasks.foundation.run.context import Workspace
 
     options = chain.settled(

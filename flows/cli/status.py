@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +14,7 @@ from flows import chain
 from flows.chain.options import RunOptions
 from flows.chain.status import StageStatus, find_statuses
 from flows.cli.arguments import described
-from flows.cli.screen import terminal
+from flows.cli.console import age_of, make_table, terminal
 from tasks.foundation.store.commits import Commit, behind, builds, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import all_commits, shown_build
@@ -59,24 +58,17 @@ def status(
 
 def stages_table(found: Sequence[StageStatus]) -> Table:
     """One line a stage."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("stage")
-    table.add_column("state")
-    for column in ("in", "produced", "filtered", "failed", "calls", "cost $"):
-        table.add_column(column, justify="right")
-    table.add_column("age", justify="right")
-    table.add_column("why", overflow="fold")
-    for standing in found:
-        state = Text(standing.state, STYLES[standing.state])
-        table.add_row(standing.run, state, *_cells(standing.commit), standing.why)
+    numbers = ("in", "produced", "filtered", "failed", "calls", "cost $", "age")
+    table = make_table("stage", "state", *numbers, "why", right=numbers)
+    for each in found:
+        state = Text(each.state, STYLES[each.state])
+        table.add_row(each.run, state, *_cells(each.commit), each.why)
     return table
 
 
 def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Table:
     """One line a build, oldest first; the one that SQL shows is marked."""
-    table = Table(title="builds", title_justify="left", box=SIMPLE_HEAD)
-    for column in ("", "build", "stages", "last commit", "complete"):
-        table.add_column(column)
+    table = make_table("", "build", "stages", "last commit", "complete", title="builds")
     by_run: dict[str, dict[str, Commit]] = {build: {} for build in known}
     for commit in all_commits(layout):
         by_run.setdefault(commit.build, {})[commit.run] = commit
@@ -88,15 +80,6 @@ def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Tab
         age = age_of(last[build]) if commits else "unreadable"
         table.add_row("→" if build == shown else "", build, str(len(commits)), age, complete)
     return table
-
-
-def age_of(moment: str) -> str:
-    """`moment` (UTC, ISO 8601) as "5 min", "3 h" or "2 d" ago."""
-    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
 
 
 def _cells(commit: Commit | None) -> tuple[str, ...]:

@@ -19,10 +19,10 @@ import pytest
 
 from flows.cli import main as cli
 from flows.cli.cache import age
+from flows.cli.console import age_of
 from flows.cli.evaluate import Endpoint
 from flows.cli.queries import ends_input, split_statements
 from flows.cli.shell import Shell
-from flows.cli.status import age_of
 from tasks.foundation import ROOT, errors
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.llm.cache import ReplyCache
