@@ -9,8 +9,8 @@ from pathlib import Path
 from prefect import flow
 
 from flows.chain.checks import ChecksFoundRows, check_build
+from flows.chain.options import BuildOptions, ReleaseOptions, ReportOptions
 from flows.identity import named_run
-from flows.options import BuildOptions, ReleaseOptions, ReportOptions
 from flows.prefect_artifacts import post_checks, post_report
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import write_release

@@ -7,7 +7,7 @@ import asyncio
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
@@ -25,17 +25,16 @@ from prefect.utilities.urls import url_for
 from pydantic import ValidationError
 
 from flows import chain
-from flows.options import (
+from flows.chain.options import (
     BuildOptions,
     EvaluateOptions,
     RebuildOptions,
     ReleaseOptions,
     ReportOptions,
     RunOptions,
-    StageName,
 )
+from flows.server.deployments import POOL
 from flows.server.environment import without_login
-from flows.server.furnishing import POOL
 from tasks.foundation.errors import ColloquyError
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ FORMS: dict[str, type[BuildOptions]] = {
     "report": ReportOptions,
     "check": BuildOptions,
     "release": ReleaseOptions,
-    **dict.fromkeys(get_args(StageName), RunOptions),
+    **dict.fromkeys(chain.names(), RunOptions),
 }
 """The options of every flow, by its name."""
 
@@ -154,10 +153,10 @@ async def _name_upcoming(client: PrefectClient, run: FlowRun) -> None:
     options: BuildOptions = FORMS[flow].model_validate(given).on(day)
     profile = (await asyncio.to_thread(chain.settled, options)).profile if isinstance(options, RunOptions) else None
     what = f"{flow} {options.target}" if isinstance(options, EvaluateOptions) else flow
-    await client.update_flow_run(run.id, **_told(run, options.build, what, profile))
+    await client.update_flow_run(run.id, **_name_and_tags(run, options.build, what, profile))
 
 
-def _told(run: FlowRun, build: str, what: str, profile: str | None) -> dict[str, Any]:
+def _name_and_tags(run: FlowRun, build: str, what: str, profile: str | None) -> dict[str, Any]:
     """The name and the tags of a run."""
     flow, *_ = what.split()
     kind = "stage" if flow in chain.names() else "flow"
@@ -171,7 +170,7 @@ async def _identify(given: BuildOptions, settled: BuildOptions, what: str, profi
     run = _run()
     if run is None:
         return
-    changes = _told(run, settled.build, what, profile)
+    changes = _name_and_tags(run, settled.build, what, profile)
     if given.build != settled.build:
         options = {**run.parameters.get("options", {}), "build": settled.build}
         changes["parameters"] = {**run.parameters, "options": options}

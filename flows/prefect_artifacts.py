@@ -18,18 +18,18 @@ from prefect.artifacts import (
     aupdate_progress_artifact,
 )
 
-from flows.chain.checks import Checked
-from flows.results import StageResult
+from flows.chain.checks import CheckResult
+from flows.chain.results import StageResult
 from flows.server.environment import noted
 from tasks.foundation.llm.failures import brief
 from tasks.foundation.llm.limits import gates_of_process
-from tasks.foundation.run import StageRun
 from tasks.foundation.run.progress import Progress
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit
 
 REFRESH_SECONDS = 2.0
 REPORTS = "http://127.0.0.1:4201"
-"""Where `colloquy serve` shows the reports unless it is told another port."""
+"""Where `colloquy serve` shows the reports unless it is text another port."""
 
 GIVE_UP_SECONDS = 5.0
 """For a line of progress: the next one tells more, and a stage does not stay open for it."""
@@ -66,21 +66,21 @@ async def post_result(result: StageResult, commit: Commit) -> None:
 
 async def post_report(build: str, path: Path) -> None:
     """A link that a browser opens."""
-    told = f"Report of build **{build}**, written to `{path}`; its page is there while `colloquy serve` is up."
+    text = f"Report of build **{build}**, written to `{path}`; its page is there while `colloquy serve` is up."
     await _posted(
-        acreate_link_artifact(report_url(build), link_text=f"report of {build}", key=_key("report"), description=told)
+        acreate_link_artifact(report_url(build), link_text=f"report of {build}", key=_key("report"), description=text)
     )
 
 
-async def post_checks(build: str, outcomes: Sequence[Checked]) -> None:
+async def post_checks(build: str, outcomes: Sequence[CheckResult]) -> None:
     """A table artifact: the checks that found rows, with the first of them."""
     table = [
         {"check": outcome.name, "rows": outcome.rows, "for example": str(outcome.examples[0])}
         for outcome in outcomes
         if outcome.rows
     ]
-    told = f"{len(outcomes) - len(table)} of {len(outcomes)} checks of build **{build}** found nothing."
-    await _posted(acreate_table_artifact(table=table, key=_key("check"), description=told))
+    text = f"{len(outcomes) - len(table)} of {len(outcomes)} checks of build **{build}** found nothing."
+    await _posted(acreate_table_artifact(table=table, key=_key("check"), description=text))
 
 
 def report_url(build: str) -> str:

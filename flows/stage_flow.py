@@ -2,6 +2,10 @@
 
 Our commits decide what is done, so Prefect caches and stores nothing: a retry of a failed run starts at the
 top and passes over finished shards. Tasks get plain values; the open stage run is looked up in this process.
+
+A run ends well, or `Partial`, where rows were lost. Where a repetition may bring them, that is of Prefect's type
+Failed: it stands among the failures, and the retries of a deployment redo just those rows. Where it would not, it is of
+type Completed: nothing is left to do.
 """
 
 from __future__ import annotations
@@ -9,29 +13,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from prefect import State, task
+from prefect import State, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import StateType
+from prefect.events import emit_event
 
 from flows import chain
-from flows.ending import announce, ending
+from flows.chain.options import RunOptions
+from flows.chain.results import OBSERVERS, StageResult, result_of
 from flows.identity import settled_run, signature
-from flows.options import EVALUATION, RunOptions
 from flows.prefect_artifacts import post_progress, post_result
-from flows.results import OBSERVERS, StageResult, result_of
 from flows.server.environment import OUR_LOGGERS, spare_loopback
 from flows.shared_limits import PrefectLender
 from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.limits import gates_of_process
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.shards import first_error
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit, read_commit
 from tasks.foundation.store.locks import signing
 
 T = TypeVar("T")
+
+PARTIAL = "Partial"
+EVENT = "colloquy.stage.partial"
 
 _OPEN: dict[tuple[str, str], StageRun] = {}
 """Stage runs of this process by build and name: what its tasks work on."""
@@ -53,7 +62,7 @@ async def run_stage(name: str, options: RunOptions) -> list[StageResult] | State
     log_what_is_said()
     spare_loopback()  # of a worker that was started by hand
     workspace = await _off_loop(lambda: chain.open_workspace(options))
-    if name not in EVALUATION and chain.is_released(workspace.layout, build):
+    if name not in chain.evaluation() and chain.is_released(workspace.layout, build):
         raise ConfigError(f"build {build} holds a released benchmark, which is not made again; {name} would")
     try:
         members = chain.stage(name).members(workspace.settings)
@@ -172,3 +181,51 @@ async def _off_loop(function: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([job])
         raise
+
+
+def ending(results: Sequence[StageResult]) -> list[StageResult] | State[list[StageResult]]:
+    """What a flow returns: its results, or the state `Partial` with them where rows failed."""
+    lost = [result for result in results if result.n_failed]
+    if not lost:
+        return list(results)
+    redone = any(result.partial for result in lost)
+    told = "; ".join(losses(result) for result in lost)
+    get_run_logger().warning("Partial: %s", told)
+    return State(
+        type=StateType.FAILED if redone else StateType.COMPLETED,
+        name=PARTIAL,
+        message=f"{told}." + (" A retry redoes the rows whose failure may pass." if redone else ""),
+        data=list(results),
+    )
+
+
+def losses(result: StageResult) -> str:
+    """`voting: 4 of 32 rows failed, some in a way that may pass`."""
+    why = "some in a way that may pass" if result.partial else "for good"
+    return f"{result.stage}: {result.n_failed:,} of {result.n_in:,} rows failed, {why}"
+
+
+def announce(result: StageResult) -> None:
+    """An event for automations, where a stage has lost rows."""
+    if result.n_failed:
+        emit_event(
+            EVENT,
+            resource={
+                "prefect.resource.id": f"colloquy.stage.{result.build}.{result.stage}",
+                "prefect.resource.name": f"{result.stage} of {result.build}",
+                "colloquy.build": result.build,
+                "colloquy.stage": result.stage,
+                "colloquy.may-pass": str(result.partial).lower(),
+            },
+            payload={"n_in": result.n_in, "n_failed": result.n_failed, "may_pass": result.partial},
+        )
+
+
+async def results_of(flow: Callable[..., Any], options: Any) -> list[StageResult]:
+    """What a flow brings, also where rows were lost. Raises what it raises."""
+    state: State[Any] = await flow(options, return_state=True)
+    found = await state.aresult(raise_on_failure=False)
+    if isinstance(found, BaseException):
+        raise found
+    results: list[StageResult] = found
+    return results

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 
 SAMPLE = ROOT / "configs" / "sample" / "nemotron_personas.jsonl"
 OCCUPATIONS = ROOT / "tests" / "data" / "census_occupations.yaml"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.shards import first_error
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit
 

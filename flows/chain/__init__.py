@@ -1,82 +1,57 @@
-"""The stages in order, and what follows from their declarations: who is before whom, who makes which table."""
+"""What a run is of: the stages it covers, the profile and settings it goes on with, the benchmark that a build holds.
+
+What stages there are follows from their declarations (stages); where each of them stands is in status.
+"""
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar
 
-from flows.options import EVALUATION, ONLY_DEMO, ONLY_EYT, RebuildOptions, RunOptions, StageName
+from flows.chain.options import RebuildOptions, RunOptions
+from flows.chain.stages import (
+    chain,
+    downstream,
+    ends_chain,
+    evaluation,
+    names,
+    needed,
+    roles_by_alias,
+    stage,
+    stage_of,
+    upstream,
+)
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.run import Workspace
-from tasks.foundation.settings import Settings, profile_from_anywhere, refuse_twice
-from tasks.foundation.stage import Stage
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.settings import profile_from_anywhere, refuse_twice
 from tasks.foundation.store.commits import begun_with, commits_of, made_with, read_commit
-from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.release import STAGE as RELEASED
+from tasks.foundation.store.layout import RELEASED, Layout
+from tasks.foundation.store.release_card import ITEMS
+
+__all__ = [
+    "benchmark_of",
+    "chain",
+    "downstream",
+    "ends_chain",
+    "evaluation",
+    "is_released",
+    "names",
+    "needed",
+    "of_build",
+    "open_workspace",
+    "roles_by_alias",
+    "selected",
+    "settled",
+    "stage",
+    "stage_of",
+    "upstream",
+    "usual_profile",
+]
 
 Options = TypeVar("Options", bound=RunOptions)
-
-MODULES: dict[str, str] = {name: f"tasks.{name}.task" for name in get_args(StageName)}
-"""Where each stage is declared, in the order in which they run; a module is imported when first asked for."""
-
-
-def names() -> tuple[str, ...]:
-    """The names of all stages, in order."""
-    return tuple(MODULES)
-
-
-def stage(name: str) -> Stage:
-    """The stage of this name; ConfigError for one that does not exist."""
-    if name not in MODULES:
-        near = difflib.get_close_matches(name, MODULES, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ConfigError(f"stage {name!r} does not exist{hint}; expected one of: {', '.join(MODULES)}")
-    found = importlib.import_module(MODULES[name]).STAGE
-    assert isinstance(found, Stage)
-    return found
-
-
-def chain() -> tuple[Stage, ...]:
-    """All stages, in order."""
-    return tuple(stage(name) for name in names())
-
-
-def ends_chain(name: str) -> bool:
-    """Whether a build is complete once this stage is committed."""
-    return name == names()[-1]
-
-
-def stage_of() -> dict[str, str]:
-    """The stage that makes each table (of a table that two stages write, the first)."""
-    makers: dict[str, str] = {}
-    for each in chain():
-        for table in each.writes:
-            makers.setdefault(table, each.name)
-    return makers
-
-
-def upstream(name: str) -> tuple[str, ...]:
-    """The stages whose rows this one depends on, directly or not, in order."""
-    makers = stage_of()
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        for table in stage(waiting.pop()).reads:
-            maker = makers.get(table)
-            if maker is not None and maker not in found:
-                found.add(maker)
-                waiting.append(maker)
-    return tuple(each for each in names() if each in found)
-
-
-def downstream(name: str) -> tuple[str, ...]:
-    """The stages that depend on this one, directly or not, in order."""
-    return tuple(each for each in names() if name in upstream(each))
 
 
 def selected(options: RebuildOptions) -> tuple[str, ...]:
@@ -88,10 +63,10 @@ def selected(options: RebuildOptions) -> tuple[str, ...]:
     named = options.only or options.from_stage
     first = stage(named).name if named else names()[0]
     build = options.build_on(date.today())
-    if named and first not in EVALUATION and is_released(Layout.default(), build):
+    if named and first not in evaluation() and is_released(Layout.default(), build):
         raise ConfigError(
             f"build {build} holds a released benchmark, which is not made again: expected one of "
-            f"{', '.join(EVALUATION)}, found {first}"
+            f"{', '.join(evaluation())}, found {first}"
         )
     if options.only:
         return (first,)
@@ -107,20 +82,13 @@ def is_released(layout: Layout, build: str) -> bool:
 def of_build(workspace: Workspace, build: str, also: Iterable[str] = ()) -> tuple[str, ...]:
     """The stages that a build has or may get, in order: what its settings need; of a release only the evaluation."""
     found = needed(workspace.settings, also)
-    return tuple(name for name in found if name in EVALUATION) if is_released(workspace.layout, build) else found
+    return tuple(name for name in found if name in evaluation()) if is_released(workspace.layout, build) else found
 
 
-def needed(settings: Settings, also: Iterable[str] = ()) -> tuple[str, ...]:
-    """The stages that the benchmark of the settings needs, in order: all but those that only the other one has; and
-    `also`, which somebody wants all the same."""
-    others: set[str] = set({"demo": ONLY_EYT, "eyt": ONLY_DEMO, "both": ()}[settings.run.benchmark])
-    return tuple(each for each in names() if each not in others - set(also))
-
-
-def half_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
+def benchmark_of(layout: Layout, build: str) -> Literal["demo", "eyt"] | None:
     """The only benchmark that a build holds items of; None when it holds both, or none."""
     made = {table for commit in commits_of(layout, build).values() for table in commit.tables if commit.rows(table)}
-    demo, eyt = bool(made & {"awareness_items", "interaction_episodes"}), "chat_seeds" in made
+    demo, eyt = bool(made & ITEMS["demo"]), bool(made & ITEMS["eyt"])
     return None if demo == eyt else "demo" if demo else "eyt"
 
 
@@ -131,7 +99,7 @@ def settled(options: Options, layout: Layout | None = None) -> Options:
     if options.profile:
         return options.model_copy(update={"profile": profile_from_anywhere(options.profile)})
     layout, build = layout or Layout.default(), options.build_on(date.today())
-    made = made_with(commits_of(layout, build), EVALUATION) or begun_with(layout, build)
+    made = made_with(commits_of(layout, build), evaluation()) or begun_with(layout, build)
     if made is not None and made.profile.endswith(".yaml") and not Path(made.profile).is_file():
         raise ConfigError(
             f"build {build} was made with the profile {made.profile}, which is not there any more: put it back, or "
@@ -139,8 +107,8 @@ def settled(options: Options, layout: Layout | None = None) -> Options:
         )
     if made is None:
         return options.model_copy(update={"profile": usual_profile()})
-    names = {one.partition("=")[0].strip() for one in options.set}
-    kept = [one for one in made.overrides if not names & set(_at_and_above(one))]
+    given = {one.partition("=")[0].strip() for one in options.set}
+    kept = [one for one in made.overrides if not given & set(_at_and_above(one))]
     return options.model_copy(update={"profile": made.profile, "set": [*kept, *options.set]})
 
 
@@ -161,6 +129,5 @@ def open_workspace(options: RunOptions) -> Workspace:
     assert options.profile is not None
     workspace = Workspace.open(options.profile, options.overrides)
     workspace.remembered, workspace.guest = options.remembered, options.target is not None
-    makers: Mapping[str, str] = stage_of()
-    workspace.stage_of = makers
+    workspace.stage_of = stage_of()
     return workspace

@@ -9,19 +9,19 @@ from typing import ClassVar
 
 import duckdb
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ColloquyError, TableError
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import rows_in
-from tasks.foundation.store.views import open_views, told_of_reading
+from tasks.foundation.store.views import explain_reading_errors, open_views
 
 CHECKS = ROOT / "sql" / "checks"
 SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """One check: `rows` offending rows, of which `examples` are the first few."""
 
     name: str
@@ -35,7 +35,7 @@ class ChecksFoundRows(ColloquyError):
     exit_code: ClassVar[int] = 7
 
 
-def check_build(layout: Layout, build: str | None) -> list[Checked]:
+def check_build(layout: Layout, build: str | None) -> list[CheckResult]:
     """The outcome of every check of a build's rows (None: of a store without builds); of the files alone where some are
     missing, for then most of the others could not be run. StoreError for a build that does not exist."""
     files = check_parts(layout, commits_of(layout, build) if build else {})
@@ -49,12 +49,12 @@ def check_files(folder: Path = CHECKS) -> list[Path]:
     return sorted(folder.glob("*.sql"))
 
 
-def run_checks(connection: duckdb.DuckDBPyConnection, folder: Path = CHECKS) -> Iterator[Checked]:
+def run_checks(connection: duckdb.DuckDBPyConnection, folder: Path = CHECKS) -> Iterator[CheckResult]:
     """The outcome of each check, in order of their names; TableError for a check that cannot be run."""
     return (run_check(connection, file) for file in check_files(folder))
 
 
-def check_parts(layout: Layout, commits: Mapping[str, Commit]) -> Checked:
+def check_parts(layout: Layout, commits: Mapping[str, Commit]) -> CheckResult:
     """Files that are not there, or have other than the rows their commit says."""
     wrong: list[dict[str, object]] = []
     for run, commit in commits.items():
@@ -63,15 +63,15 @@ def check_parts(layout: Layout, commits: Mapping[str, Commit]) -> Checked:
                 found = rows_in(layout.root / part.path)
                 if found != part.rows:
                     wrong.append({"stage": run, "table": table, "file": part.path, "rows": part.rows, "found": found})
-    return Checked("files__rows_are_those_committed", len(wrong), tuple(wrong[:SHOWN]))
+    return CheckResult("files__rows_are_those_committed", len(wrong), tuple(wrong[:SHOWN]))
 
 
-def run_check(connection: duckdb.DuckDBPyConnection, file: Path) -> Checked:
+def run_check(connection: duckdb.DuckDBPyConnection, file: Path) -> CheckResult:
     try:
-        with told_of_reading():
+        with explain_reading_errors():
             connection.execute(file.read_text(encoding="utf-8"))
             names = [column[0] for column in connection.description or ()]
             rows = connection.fetchall()
     except duckdb.Error as error:
         raise TableError(f"check {file.name} cannot be run: {error}") from None
-    return Checked(file.stem, len(rows), tuple(dict(zip(names, row, strict=True)) for row in rows[:SHOWN]))
+    return CheckResult(file.stem, len(rows), tuple(dict(zip(names, row, strict=True)) for row in rows[:SHOWN]))

@@ -12,10 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from flows import chain
-from flows.chain.status import Standing, standings
+from flows.chain.status import StageStatus, find_statuses
 from tasks.foundation.errors import ColloquyError
-from tasks.foundation.run import Workspace
-from tasks.foundation.run.context import RunContext
+from tasks.foundation.run.context import RunContext, Workspace
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.dry_inputs import DryStage, SampleRows, run_dry
 from tasks.foundation.run.usual_usage import UsageHistory
@@ -73,22 +72,22 @@ class _Planner:
         commits = commits_of(self.workspace.layout, self.build)
         made = {commit.stage for commit in commits.values()}
         names = chain.needed(self.workspace.settings, made | set(selected) | _before(selected))
-        found = standings(self.workspace, self.build, [name for name in names if name in made])
-        standing_of = {standing.run: standing for standing in found}
+        found = find_statuses(self.workspace, self.build, [name for name in names if name in made])
+        status_of = {status.run: status for status in found}
         history = UsageHistory.of(self.workspace.layout, names)
         plans: list[RunPlan] = []
         changing: set[str] = set()
         for name in names:
             upstream = set(chain.upstream(name))
-            states = self._states(chain.stage(name), standing_of, bool(changing & upstream))
+            states = self._states(chain.stage(name), status_of, bool(changing & upstream))
             if set(states.values()) - set(DONE):
                 changing.add(name)
             plans += self._plan_stage(chain.stage(name), states, commits, history)
         return [plan for plan in plans if plan.stage in self.selected]
 
-    def _states(self, stage: Stage, standing_of: Mapping[str, Standing], changing: bool) -> dict[str | None, State]:
+    def _states(self, stage: Stage, status_of: Mapping[str, StageStatus], changing: bool) -> dict[str | None, State]:
         return {
-            member: _state(standing_of.get(run_name(stage.name, member)), stage.name in self.selected, changing)
+            member: _state(status_of.get(run_name(stage.name, member)), stage.name in self.selected, changing)
             for member in stage.members(self.workspace.settings)
         }
 
@@ -153,14 +152,14 @@ def check(workspace: Workspace, build: str, selected: Sequence[str]) -> None:
             stage.check(RunContext(workspace, stage, build, commits, member=member))
 
 
-def _state(standing: Standing | None, selected: bool, changing: bool) -> State:
+def _state(status: StageStatus | None, selected: bool, changing: bool) -> State:
     if not selected:
         return "not selected"
-    if standing is None or standing.state == "missing":
+    if status is None or status.state == "missing":
         return "to do"
-    if standing.state == "stale":
+    if status.state == "stale":
         return "again"
-    if standing.state == "partial":
+    if status.state == "partial":
         return "failed rows"
     return "if rows change" if changing else "up to date"
 

@@ -7,35 +7,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from tasks.foundation.llm.cache import ReplyCache
+from flows import chain
+from flows.chain.results import show_tokens
+from flows.cli.console import make_table, terminal
+from tasks.foundation.errors import ConfigError, StoreError
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache_files import export_replies, import_replies
+from tasks.foundation.store.commits import builds
+from tasks.foundation.store.layout import Layout
 
-app = typer.Typer(help="The replies that were paid for, kept so that none is paid for twice.", no_args_is_help=True)
+app = typer.Typer(
+    help="The replies that were paid for, kept so that none is paid for twice.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 
 @app.command()
 def stats() -> None:
     """Show how many replies and tokens are kept, by stage and model."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from flows.cli.screen import terminal
-    from flows.results import tokens_told
-
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("stage")
-    table.add_column("model")
-    for column in ("replies", "prompt tokens", "completion tokens"):
-        table.add_column(column, justify="right")
-    table.add_column("oldest")
-    table.add_column("newest")
+    numbers = ("replies", "prompt tokens", "completion tokens")
+    table = make_table("stage", "model", *numbers, "oldest", "newest", right=numbers)
     with _cache() as cache:
         for line in cache.stats():
-            tokens = (tokens_told(known, line.unreported) for known in (line.prompt_tokens, line.completion_tokens))
+            tokens = (show_tokens(known, line.unreported) for known in (line.prompt_tokens, line.completion_tokens))
             table.add_row(line.stage, line.alias, f"{line.replies:,}", *tokens, line.oldest[:19], line.newest[:19])
         terminal().print(table)
         typer.echo(f"{cache.path}, {cache.path.stat().st_size / 1e6:.1f} MB")
@@ -47,8 +46,6 @@ def prune(
     stage: Annotated[str | None, typer.Option(help="Only replies of this stage.")] = None,
 ) -> None:
     """Delete replies that match every given condition. A deleted reply is paid for again when it is needed."""
-    from tasks.foundation.errors import ConfigError
-
     if older_than is None and stage is None:
         raise ConfigError("expected --older-than or --stage: pruning without a condition would delete nothing")
     before = datetime.now(UTC) - age(older_than) if older_than else None
@@ -64,9 +61,6 @@ def export(
     build: Annotated[str | None, typer.Option(help="Only replies that this build paid for.")] = None,
 ) -> None:
     """Write the replies to one Parquet file, so that a build can be replayed elsewhere without a provider."""
-    from tasks.foundation.errors import StoreError
-    from tasks.foundation.llm.cache_files import export_replies
-
     with _cache() as cache:
         if build is not None:
             _refuse_unknown_build(cache, build)
@@ -80,8 +74,6 @@ def export(
 @app.command(name="import")
 def import_(path: Annotated[Path, typer.Argument(help="A file of `colloquy cache export`.")]) -> None:
     """Take in the replies of an exported file. `--set llm.replay_only=true` then runs without any provider."""
-    from tasks.foundation.llm.cache_files import import_replies
-
     with _cache() as cache:
         new, known = import_replies(cache, path)
         typer.echo(f"{new:,} replies taken in, {known:,} were known")
@@ -89,8 +81,6 @@ def import_(path: Annotated[Path, typer.Argument(help="A file of `colloquy cache
 
 def age(text: str) -> timedelta:
     """`30d`, `12h` or `45min` as a duration; ConfigError for another shape."""
-    from tasks.foundation.errors import ConfigError
-
     found = re.fullmatch(r"(\d+)\s*(d|h|min)", text.strip())
     if found is None:
         raise ConfigError(f"expected an age like 30d, 12h or 45min, found {text!r}")
@@ -100,20 +90,13 @@ def age(text: str) -> timedelta:
 
 def _refuse_unknown_stage(cache: ReplyCache, stage: str) -> None:
     """ConfigError for a stage that neither the chain nor the cache knows."""
-    from flows.options import StageName
-    from tasks.foundation.errors import ConfigError
-
-    known = dict.fromkeys([*get_args(StageName), *cache.stages()])
+    known = dict.fromkeys([*chain.names(), *cache.stages()])
     if stage not in known:
         raise ConfigError(f"--stage: expected one of {', '.join(known)}; found {stage!r}")
 
 
 def _refuse_unknown_build(cache: ReplyCache, build: str) -> None:
     """StoreError for a build that is not in the store and has paid for no reply, as one that never got to a commit."""
-    from tasks.foundation.errors import StoreError
-    from tasks.foundation.store.commits import builds
-    from tasks.foundation.store.layout import Layout
-
     if build in (known := builds(Layout.default())):
         return
     known = sorted({*known, *cache.builds()})
@@ -123,9 +106,6 @@ def _refuse_unknown_build(cache: ReplyCache, build: str) -> None:
 
 @contextmanager
 def _cache() -> Iterator[ReplyCache]:
-    from tasks.foundation.llm.cache import ReplyCache
-    from tasks.foundation.store.layout import Layout
-
     cache = ReplyCache(Layout.default().cache / "replies.sqlite")
     try:
         yield cache

@@ -6,16 +6,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from flows.cli.run import Profile, Set, as_made
-from flows.cli.run_flow import PARTIAL, run_flow
-
-if TYPE_CHECKING:
-    from flows.options import EvaluateOptions
-    from tasks.foundation.store.layout import Layout
+from flows import chain
+from flows.chain.options import EvaluateOptions
+from flows.chain.status import look_ahead
+from flows.cli.arguments import Profile, Set, as_made
+from flows.cli.queries import Format, ask
+from flows.cli.run import PARTIAL, run_flow
+from flows.cli.screen import screen
+from tasks.foundation import ROOT
+from tasks.foundation.errors import ConfigError, StoreError
+from tasks.foundation.llm.own_models import adding
+from tasks.foundation.store.commits import builds, commits_of
+from tasks.foundation.store.layout import RELEASED, Layout
+from tasks.foundation.store.release import MANIFEST, import_release, read_manifest
+from tasks.foundation.store.views import open_views
 
 Structured = Literal["json_schema", "json_object", "prompt"]
 
@@ -34,7 +42,7 @@ select
     n_fault as void,
     unit,
 from ({headlines})
-where list_contains(getvariable('halves'), benchmark)
+where list_contains(getvariable('benchmarks'), benchmark)
 order by benchmark, pool, metric, target
 """
 
@@ -67,13 +75,6 @@ def evaluate(
     With --base-url and --family the target becomes a known model (kept in artifacts/models.yaml). Simulator, judges
     and everything else are those of the build's own profile, unless --profile names another.
     """
-    from flows.chain import half_of
-    from flows.cli.screen import screen
-    from flows.options import EvaluateOptions
-    from tasks.foundation.store.commits import commits_of
-    from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.release import STAGE as RELEASED
-
     layout = Layout.default()
     name = _build_of(layout, benchmark, build)
     endpoint = Endpoint(base_url, model, family, key_env, structured, prices)
@@ -82,7 +83,7 @@ def evaluate(
             profile=profile,
             build=name,
             target=target,
-            benchmark=only or half_of(layout, name),
+            benchmark=only or chain.benchmark_of(layout, name),
             set=list(set_ or []),
         )
         shown = screen(quiet)
@@ -94,9 +95,9 @@ def evaluate(
         _look_ahead(options)
 
     def evaluation() -> Callable[..., Any]:
-        from flows import evaluate as flows
+        from flows.runs import evaluate
 
-        return flows.evaluate
+        return evaluate
 
     code = run_flow(evaluation, options, shown)
     if code in (0, PARTIAL):
@@ -106,8 +107,6 @@ def evaluate(
 
 def _look_ahead(options: EvaluateOptions) -> None:
     """Raises what the evaluation would be refused for, before anything is started."""
-    from flows.chain.preflight import look_ahead
-
     look_ahead(options, options.stages(), options.build)
 
 
@@ -124,14 +123,12 @@ class Endpoint:
 
     def entry(self, alias: str) -> dict[str, Any]:
         """Its entry in models.yaml. ConfigError for one without a family."""
-        from tasks.foundation.errors import ConfigError
-
         if self.family is None:
             raise ConfigError(
                 "--base-url needs --family: who made the model (qwen, llama, gpt …); simulator, target and judge must "
                 "be of different families"
             )
-        told = {
+        given = {
             "provider": "openai",
             "name": self.model or alias,
             "family": self.family,
@@ -140,12 +137,10 @@ class Endpoint:
             "structured": self.structured,
             "prices": self._prices(),
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _prices(self) -> dict[str, float] | None:
         """Those that were given; None: not known, which is not 0, since what listens here may pass calls on."""
-        from tasks.foundation.errors import ConfigError
-
         if self.prices is None:
             return None
         try:
@@ -158,9 +153,6 @@ class Endpoint:
 @contextmanager
 def _introduced(layout: Layout, alias: str, endpoint: Endpoint) -> Iterator[None]:
     """The target is a known model: with a `base_url` one of the user's own, unless the block finds fault with it."""
-    from tasks.foundation.errors import ConfigError
-    from tasks.foundation.llm.own_models import adding
-
     if endpoint.base_url is None:
         given = {"--model": endpoint.model, "--key-env": endpoint.key_env, "--prices": endpoint.prices}
         if named := [name for name, value in given.items() if value]:
@@ -173,10 +165,6 @@ def _introduced(layout: Layout, alias: str, endpoint: Endpoint) -> Iterator[None
 
 def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
     """The build to evaluate in: the one named, or the one a release is imported into."""
-    from tasks.foundation.errors import ConfigError, StoreError
-    from tasks.foundation.store.commits import builds
-    from tasks.foundation.store.release import MANIFEST, import_release, read_manifest
-
     if benchmark in builds(layout):
         if build not in (None, benchmark):
             raise ConfigError(
@@ -194,15 +182,10 @@ def _build_of(layout: Layout, benchmark: str, build: str | None) -> str:
 
 def _show_headlines(layout: Layout, options: EvaluateOptions) -> None:
     """The headline scores of every target of the build on what was evaluated, this one's marked."""
-    from flows.cli.answers import Format
-    from flows.cli.sql import ask
-    from tasks.foundation.settings.checkout import ROOT
-    from tasks.foundation.store.views import open_views
-
     headlines = (ROOT / "sql" / "reports" / "headlines.sql").read_text(encoding="utf-8")
-    halves = [options.benchmark] if options.benchmark else ["demo", "eyt"]
+    benchmarks = [options.benchmark] if options.benchmark else ["demo", "eyt"]
     with open_views(layout, options.build) as connection:
         connection.execute("set variable target = ?", [options.target])
-        connection.execute("set variable halves = ?", [halves])
+        connection.execute("set variable benchmarks = ?", [benchmarks])
         ask(connection, _HEADLINES.format(headlines=headlines), Format.table, layout)
     typer.echo(f"All metrics, and which differences count: colloquy report --build {options.build}")

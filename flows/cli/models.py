@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
+from flows import chain
+from flows.cli.console import make_table, terminal
+from tasks.foundation import weights
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.llm.models import Models, load_models
+from tasks.foundation.settings import Settings, load_settings
+
+app = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True, add_completion=False)
 
 
 @app.command(name="list")
 def list_models() -> None:
     """Show every model that can be pulled: size, licence, publisher, and whether it is here."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from flows.cli.screen import terminal
-    from tasks.foundation.weights import listing, models_dir
-
-    table = Table(box=SIMPLE_HEAD)
-    for column in ("model", "MB", "licence", "publisher", "here", "note"):
-        table.add_column(column, justify="right" if column == "MB" else "left")
-    for each in listing():
+    table = make_table("model", "MB", "licence", "publisher", "here", "note", right=("MB",))
+    for each in weights.listing():
         here = "yes" if each.path else "no"
         table.add_row(each.name, f"{each.bytes / 1e6:.0f}", each.licence, each.publisher, here, each.note)
     console = terminal()
     console.print(table)
-    console.print(f"They lie in {models_dir()}; `colloquy models pull NAME` gets one.", soft_wrap=True)
+    console.print(f"They lie in {weights.models_dir()}; `colloquy models pull NAME` gets one.", soft_wrap=True)
 
 
 @app.command()
@@ -36,32 +36,27 @@ def pull(
     every: Annotated[bool, typer.Option("--all", help="All that can be pulled.")] = False,
 ) -> None:
     """Get models from whichever source has them; each is checked by its hash. What is here is left alone."""
-    from tasks.foundation.errors import ConfigError
-    from tasks.foundation.weights import CATALOGUE, pull
-
     names = [*(models or [])]
     if every:
-        names += CATALOGUE
+        names += weights.CATALOGUE
     if demo:
-        names += _needed_by("demo")
+        names += weights_needed(load_settings("demo"), load_models())
     if not names:
         raise ConfigError("expected the names of models, --demo or --all; `colloquy models list` shows the names")
     for name in dict.fromkeys(_weights_name(name) for name in names):
-        typer.echo(f"{name}: {pull(name, _Report(name))}")
+        typer.echo(f"{name}: {weights.pull(name, _Report(name))}")
 
 
-def _needed_by(profile: str) -> list[str]:
-    from flows.chain.models_used import weights_needed
-    from tasks.foundation.llm.models import load_models
-    from tasks.foundation.settings import load_settings
-
-    return weights_needed(load_settings(profile), load_models())
+def weights_needed(settings: Settings, models: Models) -> list[str]:
+    """Names of the weights that a run cannot do without: of the settings' models and of the English encoder."""
+    used = [models[alias] for alias in chain.roles_by_alias(settings)]
+    names: Sequence[str] = [spec.name for spec in used if spec.provider == "embedded"]
+    encoders = [] if settings.encoder.folder(settings.encoder.en) else [settings.encoder.en]
+    return list(dict.fromkeys([*names, *encoders]))
 
 
 def _weights_name(given: str) -> str:
     """The weights of an alias; what is no alias of an embedded model is a name already."""
-    from tasks.foundation.llm.models import load_models
-
     spec = dict(load_models()).get(given)
     return spec.name if spec is not None and spec.provider == "embedded" else given
 

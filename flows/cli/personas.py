@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import duckdb
 import typer
+from rich.table import Table
 
-if TYPE_CHECKING:
-    import duckdb
-    from rich.table import Table
-
-    from tasks.foundation.run import Workspace
-    from tasks.foundation.store.layout import Layout
-    from tasks.personas.rethreshold import Remaining
+from flows.cli.console import make_table, terminal
+from tasks.foundation.errors import ConfigError, StoreError
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.settings.sections import PersonaSource
+from tasks.foundation.store.commits import commits_of
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import choose_build, open_views
+from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.languages import LANGUAGES, language_of
+from tasks.personas.rethreshold import READ_AT_ONCE, Remaining, added, load_pool, remaining
 
 POOLS = "select pool, language, count(*) from persona_candidates group by all order by all"
 PERSONAS = "select persona_id, description from persona_candidates where pool = ? and language = ?"
 
-app = typer.Typer(help="Questions about the personas of a build.", no_args_is_help=True)
+app = typer.Typer(help="Questions about the personas of a build.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
@@ -35,17 +40,10 @@ def rethreshold(
 
     From the embeddings that are stored: nothing is encoded again, and the build stays as it is.
     """
-    from flows.cli.screen import terminal
-    from tasks.foundation.errors import ConfigError, StoreError
-    from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.views import shown_build
-
     if wrong := [threshold for threshold in thresholds if not 0 < threshold <= 1]:
         raise ConfigError(f"expected thresholds above 0 and up to 1, found {wrong[0]:g}")
     layout = Layout.default()
-    name = build or shown_build(layout)
-    if name is None:
-        raise StoreError(f"there is no build in {layout.root} to look at: run `colloquy run` first")
+    name = choose_build(layout, build)
     found, left_out, used, size = _at_thresholds(layout, name, thresholds)
     console = terminal()
     console.print(f"build {name}: personas.dedup.threshold {used:g}, personas.pool_size {size:,} of each pool")
@@ -56,14 +54,8 @@ def rethreshold(
 
 def remaining_table(found: dict[str, list[Remaining]], used: float, size: int) -> Table:
     """One line for each pool and threshold; the build's own is marked."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("pool")
-    for column in ("threshold", "personas", "same text", "too close", "remain", "drawn"):
-        table.add_column(column, justify="right")
-    table.add_column("")
+    numbers = ("threshold", "personas", "same text", "too close", "remain", "drawn")
+    table = make_table("pool", *numbers, "", right=numbers)
     for pool, lines in found.items():
         for line in lines:
             counts = (line.n_candidates, line.n_same_text, line.n_close, line.n_kept, min(line.n_kept, size))
@@ -77,11 +69,6 @@ def _at_thresholds(
 ) -> tuple[dict[str, list[Remaining]], list[str], float, int]:
     """For each pool what remains at the build's own threshold and the others; who is left out of that, in words; the
     build's threshold, and the size of pools."""
-    from tasks.foundation.store.views import open_views
-    from tasks.foundation.texts.encoder import Encoder
-    from tasks.foundation.texts.languages import LANGUAGES
-    from tasks.personas.rethreshold import added, load_pool, remaining
-
     parts: dict[str, list[list[Remaining]]] = {}
     left_out: list[str] = []
     with open_views(layout, build) as connection:
@@ -107,10 +94,6 @@ def _at_thresholds(
 
 def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
     """The settings that the personas of a build were made with, and a workspace of its profile."""
-    from tasks.foundation.errors import StoreError
-    from tasks.foundation.run import Workspace
-    from tasks.foundation.store.commits import commits_of
-
     commit = commits_of(layout, build).get("personas")
     if commit is None:
         raise StoreError(f"build {build} has no personas yet: run `colloquy run --build {build} --only personas` first")
@@ -119,8 +102,6 @@ def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
 
 
 def _names_language(source: dict[str, Any]) -> bool:
-    from tasks.foundation.settings.sections import PersonaSource
-
     return PersonaSource.model_validate(source).names_language
 
 
@@ -129,9 +110,6 @@ def _chunks(
 ) -> Iterator[list[tuple[str, str]]]:
     """The personas of a pool and language; where the language is `named`, only those that are in it: no encoder has
     read the others."""
-    from tasks.foundation.texts.languages import language_of
-    from tasks.personas.rethreshold import READ_AT_ONCE
-
     rows = connection.execute(PERSONAS, [pool, language])
     while chunk := rows.fetchmany(READ_AT_ONCE):
         yield [each for each in chunk if language_of(each[1]) == language] if named else chunk

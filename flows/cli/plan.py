@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.run import Build, Profile, Set, described
+from flows.cli.arguments import Build, Profile, Set, described
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from flows.chain.plan import RunPlan
     from tasks.foundation.llm.budget import Allowed
-    from tasks.foundation.run import Workspace
+    from tasks.foundation.run.context import Workspace
     from tasks.foundation.run.cost_plan import Expected, PassedBudget, PlannedCalls
 
 
@@ -40,9 +40,9 @@ def plan(
     network and no key. Says which budgets are passed, and what the numbers rest on.
     """
     from flows import chain
+    from flows.chain.options import RebuildOptions
     from flows.chain.plan import check, plan_build
-    from flows.cli.screen import terminal
-    from flows.options import RebuildOptions
+    from flows.cli.console import terminal
 
     options = chain.settled(
         RebuildOptions.model_construct(

@@ -8,19 +8,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from flows.chain.status import Standing
-from flows.results import StageResult, tokens_told
+from flows.chain.results import StageResult, show_tokens
+from flows.chain.status import StageStatus
+from flows.cli.console import make_table, terminal
 from flows.server.environment import OUR_LOGGERS
 from tasks.foundation.run.progress import Progress
 
 LINE_SECONDS = 10.0
-WIDE = 160
 
 
 class Screen:
@@ -44,7 +43,7 @@ class Screen:
             self.console.print(sentence, style="dim", soft_wrap=True)
 
     @contextmanager
-    def heeding_warnings(self) -> Iterator[None]:
+    def showing_warnings(self) -> Iterator[None]:
         """Within it, what the stages warn of is shown, too."""
         handler = _Warnings(self)
         loggers = [logging.getLogger(name) for name in OUR_LOGGERS]
@@ -67,14 +66,14 @@ class Screen:
         """A stage has ended well."""
         self._results.append(result)
 
-    def up_to_date(self, build: str, standings: Sequence[Standing], *, whole: bool) -> None:
+    def up_to_date(self, build: str, statuses: Sequence[StageStatus], *, whole: bool) -> None:
         """Every stage, or every one of those asked for, is up to date: say so of each."""
-        for standing in standings:
-            assert standing.commit is not None
-            accounting = standing.commit.accounting
-            late = f" ({standing.why})" if standing.why else ""
+        for status in statuses:
+            assert status.commit is not None
+            accounting = status.commit.accounting
+            late = f" ({status.why})" if status.why else ""
             self.console.print(
-                f"{standing.run:<24} up to date, {accounting.n_in} rows in, {accounting.n_produced} produced{late}",
+                f"{status.run:<24} up to date, {accounting.n_in} rows in, {accounting.n_produced} produced{late}",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -177,7 +176,7 @@ class Live(Screen):
         since, found = self._working.setdefault(progress.stage, (time.monotonic(), progress.rows_done))
         seconds = max(time.monotonic() - since, 0.1)
         rate = (progress.rows_done - found) / seconds
-        tokens = tokens_told(round(progress.completion_tokens / seconds), progress.unreported)
+        tokens = show_tokens(round(progress.completion_tokens / seconds), progress.unreported)
         return (
             f"{rate:.1f} rows/s · {progress.rows_failed} failed · {progress.calls} calls, {progress.cached} cached"
             f" · {tokens} tokens/s"
@@ -192,20 +191,10 @@ def screen(quiet: bool) -> Screen:
     return Live(console) if console.is_terminal else Lines(console)
 
 
-def terminal() -> Console:
-    """Standard output; a file or pipe gets lines wide enough for every table. Text is shown as it is: what settings,
-    files and endpoints say may hold square brackets."""
-    console = Console(highlight=False, markup=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, width=WIDE)
-
-
 def results_table(results: Sequence[StageResult]) -> Table:
     """One line a stage: where its rows ended, and what this run took."""
-    table = Table(title=f"build {results[-1].build}", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("stage")
-    for name in ("in", "produced", "filtered", "failed", "calls", "cached", "tokens", "cost $", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("done")
+    numbers = ("in", "produced", "filtered", "failed", "calls", "cached", "tokens", "cost $", "seconds")
+    table = make_table("stage", *numbers, "done", right=numbers, title=f"build {results[-1].build}")
     for result in results:
         table.add_row(result.stage, *_cells(result), _done(result))
     return table

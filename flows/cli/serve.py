@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from flows.server import serving
+
 
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the server listens when one is started.")] = 4200,
@@ -22,7 +24,4 @@ def serve(
 
     Runs of `colloquy run` go to this server while it is up. What was edited in the UI stays, and so do schedules.
     """
-    from flows.server.serving import Places
-    from flows.server.serving import serve as bring_up
-
-    bring_up(Places(port, reports_port, host), typer.echo, redeploy=redeploy)
+    serving.serve(serving.Places(port, reports_port, host), typer.echo, redeploy=redeploy)

@@ -10,19 +10,16 @@ from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
-from flows.cli.answers import Format
-from flows.cli.screen import terminal
-from flows.cli.sql import ask, ends_input, is_command, open_reading
+from flows.cli.console import make_table, terminal
+from flows.cli.queries import Format, ask, ends_input, is_command, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.view_sql import duckdb_type
-from tasks.foundation.store.views import shown_build
+from tasks.foundation.store.views import duckdb_type, shown_build
 from tasks.foundation.tables import TABLES
-from tasks.foundation.tables.overview import OVERVIEW
+from tasks.foundation.tables.operations import OVERVIEW
 
 HELP = """\
 Statements end with ; and may run over several lines.
@@ -146,9 +143,7 @@ class Shell:
 
 def tables_grid(word: str = "") -> Grid:
     """Tables with a word in their names, and their grain."""
-    grid = Grid(box=SIMPLE_HEAD)
-    grid.add_column("table", no_wrap=True)
-    grid.add_column("holds")
+    grid = make_table("table", "holds")
     for name, table in DESCRIBED.items():
         if word in name:
             grid.add_row(name, table.grain)
@@ -158,10 +153,7 @@ def tables_grid(word: str = "") -> Grid:
 def columns_grid(name: str) -> Grid:
     """The columns of a table, from its declaration."""
     table = DESCRIBED[name]
-    grid = Grid(box=SIMPLE_HEAD, title=f"{name}: {table.grain}; key {', '.join(table.key)}", title_justify="left")
-    grid.add_column("column", no_wrap=True)
-    grid.add_column("type", overflow="fold")
-    grid.add_column("meaning")
+    grid = make_table("column", "type", "meaning", title=f"{name}: {table.grain}; key {', '.join(table.key)}")
     for field in table.schema:
         meaning = table.row.model_fields[field.name].description or ""
         grid.add_row(field.name, duckdb_type(field.type), meaning)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Annotated
+from datetime import date
+from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from flows.chain.status import Standing
-    from tasks.foundation.store.commits import Commit
-    from tasks.foundation.store.layout import Layout
+from flows import chain
+from flows.chain.options import RunOptions
+from flows.chain.status import StageStatus, find_statuses
+from flows.cli.arguments import described
+from flows.cli.console import age_of, make_table, terminal
+from tasks.foundation.store.commits import Commit, behind, builds, commits_of
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import all_commits, shown_build
 
 STYLES = {
     "up to date": "green",
@@ -33,15 +37,6 @@ def status(
     ] = None,
 ) -> None:
     """Show every stage of a build: done, partial, stale (and what changed), or missing; and all builds."""
-    from flows import chain
-    from flows.chain.status import standings
-    from flows.cli.run import described
-    from flows.cli.screen import terminal
-    from flows.options import RunOptions
-    from tasks.foundation.store.commits import builds, commits_of
-    from tasks.foundation.store.layout import Layout
-    from tasks.foundation.store.views import shown_build
-
     layout = Layout.default()
     shown = shown_build(layout)
     options = chain.settled(
@@ -50,7 +45,7 @@ def status(
     name = options.build_on(date.today())
     workspace = chain.open_workspace(options)
     made = {commit.stage for commit in commits_of(layout, name).values()}
-    found = standings(workspace, name, chain.of_build(workspace, name, made), guests=True)
+    found = find_statuses(workspace, name, chain.of_build(workspace, name, made), guests=True)
     console = terminal()
     console.print(f"build {name}, compared with {described(options)}", soft_wrap=True, markup=False)
     console.print(stages_table(found))
@@ -61,36 +56,19 @@ def status(
         console.print("There is no build yet: run `colloquy run`.")
 
 
-def stages_table(found: Sequence[Standing]) -> Table:
+def stages_table(found: Sequence[StageStatus]) -> Table:
     """One line a stage."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("stage")
-    table.add_column("state")
-    for column in ("in", "produced", "filtered", "failed", "calls", "cost $"):
-        table.add_column(column, justify="right")
-    table.add_column("age", justify="right")
-    table.add_column("why", overflow="fold")
-    for standing in found:
-        state = Text(standing.state, STYLES[standing.state])
-        table.add_row(standing.run, state, *_cells(standing.commit), standing.why)
+    numbers = ("in", "produced", "filtered", "failed", "calls", "cost $", "age")
+    table = make_table("stage", "state", *numbers, "why", right=numbers)
+    for each in found:
+        state = Text(each.state, STYLES[each.state])
+        table.add_row(each.run, state, *_cells(each.commit), each.why)
     return table
 
 
 def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Table:
     """One line a build, oldest first; the one that SQL shows is marked."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from tasks.foundation.store.commits import behind
-    from tasks.foundation.store.views import all_commits
-
-    table = Table(title="builds", title_justify="left", box=SIMPLE_HEAD)
-    for column in ("", "build", "stages", "last commit", "complete"):
-        table.add_column(column)
+    table = make_table("", "build", "stages", "last commit", "complete", title="builds")
     by_run: dict[str, dict[str, Commit]] = {build: {} for build in known}
     for commit in all_commits(layout):
         by_run.setdefault(commit.build, {})[commit.run] = commit
@@ -102,15 +80,6 @@ def builds_table(layout: Layout, known: Sequence[str], shown: str | None) -> Tab
         age = age_of(last[build]) if commits else "unreadable"
         table.add_row("→" if build == shown else "", build, str(len(commits)), age, complete)
     return table
-
-
-def age_of(moment: str) -> str:
-    """`moment` (UTC, ISO 8601) as "5 min", "3 h" or "2 d" ago."""
-    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
 
 
 def _cells(commit: Commit | None) -> tuple[str, ...]:

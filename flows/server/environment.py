@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, StoreError
-from tasks.foundation.settings.checkout import ROOT
 
 API_URL = "PREFECT_API_URL"
 START_LIMIT = "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"
@@ -39,7 +39,7 @@ DEFAULTS = {
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     # A server may be away for minutes before a run gives it up: tries after 2, 4, 8 … 128 s (see AWAY_SECONDS).
     "PREFECT_CLIENT_MAX_RETRIES": "7",
-    # A run whose machine died is noticed after a few of these (see flows/server/furnishing.py).
+    # A run whose machine died is noticed after a few of these (see flows/server/deployments.py).
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
 }
 
@@ -50,7 +50,7 @@ PATIENT_SECONDS = 10.0
 AWAY_SECONDS = 270.0
 """For how long a server may be away while a run goes on: a little longer than the tries of Prefect's client last."""
 
-TOLD_EVERY_SECONDS = 10.0
+SAY_EVERY_SECONDS = 10.0
 REPORTED = ("prefect.flow_runs", "prefect.task_runs", "prefect._internal.concurrency", "websockets")
 """Loggers of what a command says itself."""
 
@@ -132,16 +132,16 @@ def check_configured() -> None:
 
 
 @contextmanager
-def prefect_told() -> Iterator[None]:
+def explain_prefect_errors() -> Iterator[None]:
     """Within it, what Prefect's client raises becomes one sentence of a StoreError."""
     import httpx
 
     try:
         yield
     except httpx.HTTPError as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise StoreError(
-            f"Prefect's server could not be used: {without_login(told)}. What was done is kept; the same "
+            f"Prefect's server could not be used: {without_login(first_line)}. What was done is kept; the same "
             "command goes on."
         ) from None
 
@@ -162,7 +162,7 @@ def wait_until_it_answers(
 
     StoreError when it ends, or takes longer than PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.
     """
-    limit, begun, told = start_limit_seconds(), time.monotonic(), TOLD_EVERY_SECONDS
+    limit, begun, said = start_limit_seconds(), time.monotonic(), SAY_EVERY_SECONDS
     while not answers(api):
         waited = time.monotonic() - begun
         if server.poll() is not None:
@@ -172,9 +172,9 @@ def wait_until_it_answers(
                 f"the Prefect server was still starting after {waited:.0f} s: a busy or slow machine may need more "
                 f"({START_LIMIT}={2 * limit:.0f}); {where_to_look}"
             )
-        if waited >= told:
+        if waited >= said:
             say(f"The Prefect server is still starting: {waited:.0f} s of at most {limit:.0f} s ({START_LIMIT}).")
-            told += TOLD_EVERY_SECONDS
+            said += SAY_EVERY_SECONDS
         time.sleep(0.1)
 
 

@@ -2,6 +2,12 @@
 
 Prefect's own command would answer every web page that the user's browser has open: its CORS rule is `*`, and
 WebSockets (events, logs) know no such rule at all. This one answers its own pages and programs, nobody else.
+
+A command that finds no server up starts a temporary one. Prefect would start one itself, but in the terminal's process
+group: Ctrl-C would stop the server first, and the run would then try for minutes to tell it that it was interrupted.
+This one is out of Ctrl-C's reach, starts while the command is still importing, and ends with its command however that
+ends: it reads a pipe that nobody writes to, and the pipe closes with the command. Its records are in the database of
+`PREFECT_HOME`, where `colloquy serve` shows them later.
 """
 
 from __future__ import annotations
@@ -13,12 +19,15 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Mapping
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
+from flows.server import environment
 from flows.server.environment import LOOPBACK
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 ORIGINS = "PREFECT_SERVER_CORS_ALLOWED_ORIGINS"
 STOP_SECONDS = 15.0
+WHERE_TO_LOOK = (
+    "`colloquy serve` starts a lasting one and keeps its log; PREFECT_API_URL names one that is there already"
+)
 
 
 def start(
@@ -75,6 +87,35 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class TemporaryServer:
+    """The server of this command, and its API's address."""
+
+    api: str
+    process: subprocess.Popen[bytes]
+    look_seconds: ClassVar[float] = 0.5
+
+    def wait(self, say: Callable[[str], None]) -> None:
+        """Until it answers; StoreError when it does not come up."""
+        environment.wait_until_it_answers(self.api, self.process, say, WHERE_TO_LOOK)
+
+    def trouble(self) -> str | None:
+        """That it has ended, or None."""
+        code = self.process.poll()
+        return None if code is None else f"the temporary Prefect server has ended (code {code})"
+
+
+@contextmanager
+def temporary_server() -> Iterator[TemporaryServer]:
+    """Start the server; it may not answer yet."""
+    port = free_port()
+    process = start(port, temporary=True)
+    try:
+        yield TemporaryServer(f"http://{HOST}:{port}/api", process)
+    finally:
+        stop(process, signal.SIGTERM)
 
 
 class OwnPages:

@@ -1,7 +1,9 @@
 """Brings up what is missing of a Prefect server with its UI, work pool, deployments and worker, and keeps it up.
 
 The server and the worker are children of this process and end with it; what was there before stays.
-Prefect's own `serve()` is not used: restarting it deletes the schedules that users made.
+Prefect's own `serve()` is not used: restarting it deletes the schedules that users made. The reports folder is shown
+as web pages of this machine: what a run's artifact links to, since a browser opens no `file:` link of a page that came
+from a server.
 """
 
 from __future__ import annotations
@@ -13,20 +15,25 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
-from flows.server import environment, local_server, report_pages
-from flows.server.furnishing import POOL, furnish
+from flows.server import environment, local_server
+from flows.server.deployments import POOL, make_deployments
+from flows.server.environment import LOOPBACK
+from tasks.foundation import ROOT
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.store.files import private_file
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.private import private_file
 
 LOOK_SECONDS = 1.0
 ASK_EVERY = 5
@@ -86,7 +93,7 @@ def serve(places: Places, say: Say, *, redeploy: bool = False) -> None:
             raise StoreError(f"{busy} It does not answer yet: wait, or look into {home / 'server.log'}.") from None
         os.environ[environment.API_URL] = api
         say(f"Already up: server at {environment.without_login(api)}")
-        say(_furnished(api, redeploy))
+        say(_bring_deployments(api, redeploy))
         say(asyncio.run(_workers()))
         _say_where_runs_write(say)
         say(f"UI: {ui_of(api)}")
@@ -96,9 +103,9 @@ def ui_of(api: str) -> str:
     return environment.without_login(api).removesuffix("/api")
 
 
-def _furnished(api: str, redeploy: bool) -> str:
-    with environment.prefect_told():
-        return asyncio.run(furnish(api, redeploy=redeploy)).sentence()
+def _bring_deployments(api: str, redeploy: bool) -> str:
+    with environment.explain_prefect_errors():
+        return asyncio.run(make_deployments(api, redeploy=redeploy)).sentence()
 
 
 def _say_where_runs_write(say: Say) -> None:
@@ -128,16 +135,16 @@ def _serve(places: Places, home: Path, say: Say, redeploy: bool) -> None:
             stack.callback(server.stop)
             environment.wait_until_it_answers(api, server.process, say, f"see {server.log}")
         os.environ[environment.API_URL] = api
-        reports_port = stack.enter_context(report_pages.serving(layout.reports, places.host, places.reports_ports))
+        reports_port = stack.enter_context(serve_folder(layout.reports, places.host, places.reports_ports))
         reports = f"http://{places.name}:{reports_port}"
         stack.enter_context(_noted(api, reports))
-        say(_furnished(api, redeploy))
+        say(_bring_deployments(api, redeploy))
         worker = _Child("worker", home / "worker.log", _worker)
         stack.callback(worker.stop)
         say(f"worker is up (log: {worker.log}); its runs write to {layout.root.absolute()}")
         say(f"reports: {reports}")
         say(f"UI: {ui_of(api)}   Ctrl-C stops what was started here.")
-        _mind([child for child in (server, worker) if child], api, say)
+        _watch([child for child in (server, worker) if child], api, say)
 
 
 def _server(places: Places, home: Path, say: Say) -> tuple[_Child | None, str]:
@@ -187,7 +194,7 @@ class _Child:
         with self.log.open("ab") as output:
             return self._start(output)
 
-    def mind(self, say: Say) -> None:
+    def restart_if_ended(self, say: Say) -> None:
         """Start it again, and say so, if it has ended. StoreError when it will not stay up."""
         code = self.process.poll()
         if code is None:
@@ -205,13 +212,13 @@ class _Child:
         local_server.stop(self.process)
 
 
-def _mind(children: list[_Child], api: str, say: Say) -> None:
+def _watch(children: list[_Child], api: str, say: Say) -> None:
     """Until interrupted, keep up what was started here, say when the server goes or comes back, and name its runs."""
     here = True
     for second in itertools.count():
         time.sleep(LOOK_SECONDS)
         for child in children:
-            child.mind(say)
+            child.restart_if_ended(say)
         if second % ASK_EVERY == 0 and (environment.trouble_with(api) is None) is not here:
             here = not here
             say(f"the server at {environment.without_login(api)} {'answers again' if here else 'does not answer'}")
@@ -233,8 +240,8 @@ def _noted(api: str, reports: str) -> Iterator[None]:
     """While the block runs, other commands of this folder find the server."""
     note = environment.server_note()
     artifacts = str(Layout.default().root.absolute())
-    told = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
-    private_file(note).write_text(json.dumps(told), encoding="utf-8")  # a configured address may have a login in it
+    facts = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
+    private_file(note).write_text(json.dumps(facts), encoding="utf-8")  # a configured address may have a login in it
     try:
         yield
     finally:
@@ -247,3 +254,54 @@ def _refuse_taken(port: int) -> None:
             raise ConfigError(
                 f"port {port} belongs to another program that is no Prefect server; try --port {port + 1}"
             )
+
+
+class ReportPages(SimpleHTTPRequestHandler):
+    """Files of one folder, to be read only. A page of elsewhere whose name was made to mean this machine is refused;
+    any other cannot read what comes back, for nothing here allows it to."""
+
+    def do_GET(self) -> None:
+        if self._by_own_name():
+            super().do_GET()
+
+    def do_HEAD(self) -> None:
+        if self._by_own_name():
+            super().do_HEAD()
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")  # a report is written anew under the same name
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Silent: the terminal is `serve`'s."""
+
+    def _by_own_name(self) -> bool:
+        assert isinstance(self.server, ThreadingHTTPServer)
+        elsewhere = self.server.server_name not in LOOPBACK and self.server.server_address[0] not in LOOPBACK
+        own = elsewhere or urlsplit(f"//{self.headers.get('Host', '')}").hostname in LOOPBACK
+        if not own:
+            self.send_error(403, "This server answers by its own name only")
+        return own
+
+
+@contextmanager
+def serve_folder(folder: Path, host: str, ports: Sequence[int]) -> Iterator[int]:
+    """While the block runs, a browser finds the folder at the yielded port, the first of these that is free (0: any).
+    ConfigError when none is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    server = _listening(folder, host, ports)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _listening(folder: Path, host: str, ports: Sequence[int]) -> ThreadingHTTPServer:
+    for port in ports:
+        try:
+            return ThreadingHTTPServer((host, port), partial(ReportPages, directory=str(folder)))
+        except OSError as error:
+            trouble = error.strerror
+    raise ConfigError(f"the reports cannot be shown at port {ports[-1]} ({trouble}): try another --reports-port")

@@ -14,7 +14,7 @@ judged as (
 
 ),
 
-expected as (
+expected as (  -- noqa: ST03
 
     select
         'eyt' as benchmark,
@@ -38,53 +38,18 @@ expected as (
 
 ),
 
-measured as (
-
-    select count(*) as metrics
-    from metrics
-
-),
-
-metrics as (
-
-    select * from metrics
-    where
-        pool is null
-        and language is null
-        and simulator is null
-        and judge is not null
-        and partner is null
-        and goal_type is null
-        and slice is null
-
-),
-
 other_than_expected as (
 
     select
-        expected.metric,
-        expected.benchmark,
-        expected.target,
-        expected.judge,
-        metrics.value,
-        expected.value as expected_value,
-        metrics.n,
-        expected.n as expected_n,
-    from expected
-    cross join measured
-    left join metrics
-        on
-            expected.benchmark = metrics.benchmark
-            and expected.target = metrics.target
-            and expected.judge = metrics.judge
-            and expected.metric = metrics.metric
-    where
-        measured.metrics > 0
-        and (
-            metrics.n is distinct from expected.n
-            or (metrics.value is null) <> (expected.value is null)
-            or abs(metrics.value - expected.value) > 1e-9
-        )
+        metric,
+        benchmark,
+        target,
+        judge,
+        value,
+        expected_value,
+        n,
+        expected_n,
+    from other_than_metrics('expected')
 
 )
 

@@ -20,6 +20,7 @@ from tasks.awareness.prompts import PROMPTS, inputs_of, reply_of
 from tasks.foundation.demo.records import rows_by
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
+from tasks.foundation.settings.sections import AwarenessSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem
 from tasks.foundation.tables.evaluation import AwarenessPrediction
@@ -74,6 +75,9 @@ async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
 
 STAGE = Stage(
     name="awareness",
+    doc="Awareness items → what each target reads out of the dialogues.",
+    section=AwarenessSection,
+    benchmark="demo",
     reads=("awareness_items",),
     items_from={"": "awareness_items"},
     prepare=prepare,

@@ -28,6 +28,7 @@ import polars as pl
 from tasks.chatseeds.prompts import SEED, SeedReply, seed_inputs, seed_reply
 from tasks.foundation.errors import ModelError, TooManyFailures
 from tasks.foundation.ids import content_id
+from tasks.foundation.settings.sections import ChatseedsSection
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.evaluation import ChatSeed
@@ -138,6 +139,9 @@ def finish(context: StageContext) -> Finished:
 
 STAGE = Stage(
     name="chatseeds",
+    doc="Pooled personas → the seeds of conversations: topic, feelings, intents, first words.",
+    section=ChatseedsSection,
+    benchmark="eyt",
     reads=("persona_pool", "persona_candidates"),
     prepare=prepare,
     briefs=briefs,

@@ -33,6 +33,7 @@ from tasks.conflicts.select import Candidate, Selection, best_ranked, how_many, 
 from tasks.foundation.demo.records import rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.settings.sections import ConflictsSection
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables import Row, Table
@@ -245,6 +246,9 @@ def _why_not(row: Conflict) -> str:
 
 STAGE = Stage(
     name="conflicts",
+    doc="Scenes with two characters each → which of them could have that talk, and which go on.",
+    section=ConflictsSection,
+    benchmark="demo",
     reads=("scenes", "characters"),
     prepare=prepare,
     prepared=("pairings",),

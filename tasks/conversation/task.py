@@ -47,6 +47,7 @@ from tasks.conversation.rows import conversation_row, turn_rows
 from tasks.conversation.simulator import Simulator
 from tasks.conversation.target import Target
 from tasks.foundation.demo.records import rows_by
+from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.evaluation import ChatSeed
@@ -150,6 +151,9 @@ def finish(context: StageContext) -> Finished:
 
 STAGE = Stage(
     name="conversation",
+    doc="Chat seeds → conversations of a simulated user with each target.",
+    section=ConversationSection,
+    benchmark="eyt",
     reads=("chat_seeds", "persona_candidates"),
     items_from={"": "chat_seeds"},
     prepare=prepare,

@@ -30,6 +30,7 @@ from tasks.foundation.demo.elements import comparison_key, reviewed_labels
 from tasks.foundation.demo.records import RECORD_TABLES, Record, records
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.settings.sections import CurationSection
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
@@ -207,6 +208,9 @@ def as_episode(one: Verified) -> InteractionEpisode:
 
 STAGE = Stage(
     name="curation",
+    doc="Verdicts → the benchmark: awareness items and interaction episodes.",
+    section=CurationSection,
+    benchmark="demo",
     reads=("verdicts", "human_reviews", *RECORD_TABLES),
     items_from={"": "dialogues"},
     prepare=prepare,

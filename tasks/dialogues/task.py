@@ -38,6 +38,7 @@ from tasks.foundation.demo.elements import canonical_emotion
 from tasks.foundation.demo.records import describe, facts_of, rows_by, scenes_and_characters, transcript
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import content_id
+from tasks.foundation.settings.sections import DialoguesSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import Character
@@ -233,6 +234,9 @@ def as_utterance(dialogue_id: str, turn: int, line: Line, labels: UtteranceLabel
 
 STAGE = Stage(
     name="dialogues",
+    doc="Selected pairings → dialogues with a label for each element of each utterance.",
+    section=DialoguesSection,
+    benchmark="demo",
     reads=("conflicts", "pairings", "scenes", "characters"),
     items_from={"": "conflicts"},
     prepare=prepare,

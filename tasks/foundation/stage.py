@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeVar
 
 import polars as pl
 import pyarrow as pa
@@ -21,7 +22,7 @@ from pydantic import BaseModel
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import Message, ModelSpec
 from tasks.foundation.settings import Settings
-from tasks.foundation.settings.sections import Source
+from tasks.foundation.settings.sections import Source, StageSection
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Row, Table
 from tasks.foundation.tables.types import Language
@@ -146,28 +147,30 @@ class Finished:
     filtered: Mapping[str, int] = field(default_factory=dict)
 
 
+Benchmark = Literal["demo", "eyt", "both"]
+
 ModelFacts = Callable[[Settings, Mapping[str, ModelSpec], Collection[str]], object]
 """From the settings, all models, and the aliases of those that a build has asked."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage, declared. `section` of the settings has its name.
+    """One stage, declared once: its flow, its place in the chain and what its runs depend on follow from this.
 
-    `prepared`, `worked` and `finished` name the tables each step writes (drafts included); every stage
-    also writes rejects, llm_calls and replies. `roles` names the model aliases in use by role. `check`
-    raises ConfigError for settings that cannot work (the family rule), before anything is read or paid
-    for. `sources` are the files and datasets its rows come from; `files` are further files whose content
-    they depend on (mapping files); `model_facts` is what they say of models, given those that the build's
-    other stages have used. A stage that fans out runs once for every alias of its role `fan_out` (targets,
-    judges), each with a commit of its own: adding one adds, never overwrites. `reads_if_made` names those of
-    `reads` that are empty, instead of an error, as long as no stage has made them. `items_from` says of which table's
-    rows its items are, by what their keys begin with; not needed where the settings say how many there are.
+    `prepared`, `worked` and `finished` name the tables each step writes (drafts included); every stage also writes
+    rejects, llm_calls and replies.
     """
 
     name: str
+    """That of its package, and of its section of the settings."""
     reads: tuple[str, ...]
     prepare: Callable[[StageContext], Prepared]
+    doc: str = ""
+    """One line: what it makes of what."""
+    section: type[StageSection] = StageSection
+    """The class of its section of the settings."""
+    benchmark: Benchmark = "both"
+    """Which benchmark it is made for; `run.benchmark` leaves out the stages of the other."""
     prepared: tuple[str, ...] = ()
     briefs: Callable[[StageContext, Sequence[str]], Mapping[str, Any]] | None = None
     work: Callable[[StageContext, Any, Asker], Awaitable[Rows]] | None = None
@@ -178,18 +181,27 @@ class Stage:
     prompts: tuple[Prompt[Any, Any], ...] = ()
     taxonomies: tuple[str, ...] = ()
     encodes: bool = False
+    """Whether it compares texts by their embeddings."""
     roles: Callable[[Settings], Mapping[str, Sequence[str]]] = lambda settings: {}
+    """The model aliases in use by role."""
     check: Callable[[StageContext], None] = lambda context: None
+    """Raises ConfigError for settings that cannot work (the family rule), before anything is read or paid for."""
     sources: Callable[[Settings], Sequence[Source]] = lambda settings: ()
+    """The files and datasets its rows come from."""
     files: Callable[[Settings], Sequence[Any]] = lambda settings: ()
-    model_facts: Callable[[Settings, Mapping[str, ModelSpec], Collection[str]], object] = (
-        lambda settings, models, used: ()
-    )
+    """Further files whose content its rows depend on (mapping files)."""
+    model_facts: ModelFacts = lambda settings, models, used: ()
+    """What its rows say of models, given those that the build's other stages have used."""
     fan_out: str | None = None
+    """It runs once for every alias of this role (targets, judges), each with a commit of its own: adding one adds,
+    never overwrites."""
     reads_if_made: tuple[str, ...] = ()
+    """Those of `reads` that are empty, instead of an error, as long as no stage has made them."""
     items_from: Mapping[str, str] = field(default_factory=dict)
+    """Of which table's rows its items are, by what their keys begin with; not needed where a setting that is marked
+    `HowMany` says how many there are."""
 
-    @property
+    @cached_property
     def writes(self) -> tuple[str, ...]:
         """The declared tables this stage commits, in order, without those that every stage writes."""
         drafts = {table.name for table in self.drafts}
@@ -200,6 +212,15 @@ class Stage:
     def package(self) -> str:
         """The Python package that holds the stage's code (its `task` module's)."""
         return self.prepare.__module__.rpartition(".")[0]
+
+    def serves(self, benchmark: Benchmark) -> bool:
+        """Whether a build of this benchmark needs the stage."""
+        return "both" in (benchmark, self.benchmark) or benchmark == self.benchmark
+
+    def section_of(self, settings: Settings) -> StageSection:
+        """The stage's section of the settings."""
+        section: StageSection = getattr(settings, self.name)
+        return section
 
     def members(self, settings: Settings) -> tuple[str | None, ...]:
         """The aliases it fans out over; one None for a stage that does not."""

@@ -19,6 +19,7 @@ from typing import Literal
 from tasks.foundation.demo.records import rows_by, transcript
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings import Settings
+from tasks.foundation.settings.sections import InteractionSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.tables.evaluation import Interaction, InteractionTurn
@@ -127,6 +128,9 @@ def _roles(settings: Settings) -> Mapping[str, Sequence[str]]:
 
 STAGE = Stage(
     name="interaction",
+    doc="Interaction episodes → the dialogues that each target plays.",
+    section=InteractionSection,
+    benchmark="demo",
     reads=("interaction_episodes",),
     items_from={"": "interaction_episodes"},
     prepare=prepare,

@@ -27,6 +27,7 @@ from pydantic import BaseModel
 
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.prompts import Prompt
+from tasks.foundation.settings.sections import JudgingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.judging.briefs import Brief, FinalBrief, InteractionBrief, PredictionBrief, TurnBrief, briefs
@@ -197,6 +198,8 @@ READS: Sequence[str] = (
 
 STAGE = Stage(
     name="judging",
+    doc="Predictions, interactions and conversations → the scores of each judge.",
+    section=JudgingSection,
     reads=tuple(READS),
     reads_if_made=tuple(READS),
     items_from={

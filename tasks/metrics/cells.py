@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from tasks.foundation.stats.bootstrap import Bootstrap
-from tasks.foundation.tables.results import Metric
+from tasks.foundation.tables.evaluation import Metric
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.observed import Measure, Observed, measure
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.foundation.tables.results import Comparison, ComparisonKind
+from tasks.foundation.tables.evaluation import Comparison, ComparisonKind
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.cells import Breakdown, Cutter
 from tasks.metrics.compare import (

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from tasks.foundation.stats.bootstrap import Bootstrap
-from tasks.foundation.tables.results import Comparison, Metric
+from tasks.foundation.tables.evaluation import Comparison, Metric
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Breakdown, Cutter
 from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, target_comparisons, thinking_comparisons

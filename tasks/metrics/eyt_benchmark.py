@@ -13,7 +13,7 @@ import polars as pl
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
-from tasks.foundation.tables.results import Comparison, Metric
+from tasks.foundation.tables.evaluation import Comparison, Metric
 from tasks.metrics.alpha_sweep import RankChange, rank_changes
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
 from tasks.metrics.cells import Breakdown, Cutter, Key

@@ -10,7 +10,7 @@ import polars as pl
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings
-from tasks.foundation.tables.results import Model
+from tasks.foundation.tables.evaluation import Model
 
 NAMED_IN: tuple[tuple[str, str], ...] = (
     ("reviews", "annotator"),

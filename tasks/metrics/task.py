@@ -28,10 +28,11 @@ from typing import Literal
 from tasks.foundation.ids import digest, seed_of
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings
+from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables.results import Agreement
+from tasks.foundation.tables.evaluation import Agreement
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
 from tasks.metrics.demo_benchmark import DemoBench
@@ -153,6 +154,8 @@ def facts_of_models(settings: Settings, models: Mapping[str, ModelSpec], used: C
 
 STAGE = Stage(
     name="metrics",
+    doc="Everything above → metrics, comparisons and agreement, each with n and interval.",
+    section=MetricsSection,
     reads=READS,
     reads_if_made=READS,
     prepare=prepare,

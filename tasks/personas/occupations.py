@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.checkout import CONFIGS
 from tasks.foundation.settings.strict_yaml import load_yaml
 
 OCCUPATIONS = CONFIGS / "occupations.yaml"

@@ -15,6 +15,7 @@ from typing import Any
 from tasks.foundation.demo.records import rows_by
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import Settings
+from tasks.foundation.settings.sections import PersonasSection
 from tasks.foundation.sources import find_files
 from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
@@ -198,6 +199,8 @@ def _tell_drawn(here: Gathered, pool: Pool, wanted: int) -> None:
 
 STAGE = Stage(
     name="personas",
+    doc="Source personas → a deduplicated, stratified pool and the characters designed from it.",
+    section=PersonasSection,
     reads=(),
     prepare=prepare,
     prepared=("persona_candidates", "persona_pool", "duplicates", "character_briefs", "rejects"),

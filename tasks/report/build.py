@@ -10,9 +10,9 @@ import duckdb
 
 from tasks.foundation.llm.pricing import sum_of
 from tasks.foundation.store.commits import Commit, commits_of
-from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.files import write_text
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import open_views, told_of_reading
+from tasks.foundation.store.views import explain_reading_errors, open_views
 from tasks.report import numbers
 from tasks.report.blocks import Section
 from tasks.report.cost_section import cost
@@ -41,7 +41,7 @@ def write_report(layout: Layout, build: str, transcripts: int = LIMIT) -> Path:
 
     `transcripts`: how many of each kind the page shows.
     """
-    with open_views(layout, build) as connection, told_of_reading():
+    with open_views(layout, build) as connection, explain_reading_errors():
         html = page_of(connection, commits_of(layout, build), build, transcripts)
     path = layout.reports / build / "index.html"
     write_text(path, layout.scratch, html)

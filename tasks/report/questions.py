@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 
 REPORTS = ROOT / "sql" / "reports"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tasks.foundation.demo.records import rows_by
 from tasks.foundation.ids import content_id
+from tasks.foundation.settings.sections import ScenesSection
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
@@ -186,6 +187,9 @@ def _tell_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -
 
 STAGE = Stage(
     name="scenes",
+    doc="Seed dialogues → the goals and scenes distilled from them.",
+    section=ScenesSection,
+    benchmark="demo",
     reads=(),
     prepare=prepare,
     prepared=("seed_dialogues", "duplicates", "rejects", "sampled_seeds"),

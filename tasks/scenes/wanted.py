@@ -14,8 +14,8 @@ import polars as pl
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.checkout import CONFIGS
 from tasks.foundation.settings.sections import ScenesSection
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources import Unwanted

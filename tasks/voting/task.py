@@ -22,6 +22,7 @@ from tasks.foundation.demo.elements import checked, comparison_key, kind_of, num
 from tasks.foundation.demo.records import RECORD_TABLES, Record, records
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
+from tasks.foundation.settings.sections import VotingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Review, Vote
 from tasks.voting.ballots import Answer, Ballot, ballot_of, verdict_of
@@ -242,6 +243,9 @@ def _vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice |
 
 STAGE = Stage(
     name="voting",
+    doc="Labels → reviews by two families of models, votes on what they dispute, verdicts.",
+    section=VotingSection,
+    benchmark="demo",
     reads=RECORD_TABLES,
     items_from={"": "dialogues"},
     prepare=prepare,

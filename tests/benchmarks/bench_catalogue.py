@@ -20,7 +20,7 @@ import pytest
 
 from tasks.foundation.store.commits import Commit, write_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import Part, write_part
+from tasks.foundation.store.parts import PartFile, write_part
 from tasks.foundation.store.views import open_views, rebuild_views, shown_build
 from tasks.foundation.tables import EVERY_STAGE, TABLES
 from tests.unit.bare_commits import bare_commit
@@ -73,12 +73,12 @@ class Tree:
             columns={table: TABLES[table].shape for table in tables},
         )
 
-    def _parts(self, build: str, table: str, stage: str) -> tuple[Part, ...]:
+    def _parts(self, build: str, table: str, stage: str) -> tuple[PartFile, ...]:
         places = [self.layout.part(table, build, stage, f"{number:05d}", 0) for number in range(PARTS)]
         places[0].parent.mkdir(parents=True)
         for place in places:
             os.link(next(self._names[table]), place)
-        return tuple(Part(self.layout.relative(place), 0, "0" * 64, place.stem[5:]) for place in places)
+        return tuple(PartFile(self.layout.relative(place), 0, "0" * 64, place.stem[5:]) for place in places)
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE
 from tests.whole_stage import run_whole

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import describe_part, open_part

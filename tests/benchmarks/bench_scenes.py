@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import describe_part
 from tasks.foundation.tables import TABLES

@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks.foundation.store.view_sql import duckdb_type, view_sql
+from tasks.foundation.store.views import duckdb_type, shared_macros, view_sql
 from tasks.foundation.tables import TABLES
-from tasks.foundation.tables.overview import STAGE_RUNS
+from tasks.foundation.tables.operations import STAGE_RUNS
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -249,6 +249,8 @@ def tables_of(rows: Rows) -> duckdb.DuckDBPyConnection:
         connection.execute(f"create table {name}_rows as select 'b1' as build, * from filled")
     for name, table in sorted(TABLES.items(), key=lambda each: each[1].beside is not None):
         connection.execute(view_sql(table, f"select * from {name}_rows"))
+    for macro in shared_macros():
+        connection.execute(macro)
     columns = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in STAGE_RUNS.schema)
     connection.execute(f"create table stage_runs (build varchar, {columns})")
     for run in rows.get("stage_runs", []):

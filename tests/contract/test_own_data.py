@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from flows.options import RunOptions
+from flows.chain.options import RunOptions
+from tasks.foundation import ROOT
 from tasks.foundation.llm.own_models import all_models
-from tasks.foundation.run import Workspace
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.layout import Layout
 from tasks.personas.task import STAGE as PERSONAS

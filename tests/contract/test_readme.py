@@ -10,10 +10,11 @@ from typing import get_args
 import pytest
 import typer
 
-from flows.cli.main import app
-from flows.options import RebuildOptions, StageName
+from flows import chain
+from flows.chain.options import RebuildOptions
+from flows.cli.main import LazyCommand, app
+from tasks.foundation import ROOT
 from tasks.foundation.settings import profile_names
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.settings.sections import PersonaSource, SceneSource
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -32,7 +33,8 @@ def test_every_command_shown_is_one_that_the_command_line_takes(line: str) -> No
     words = shlex.split(line.partition(" > ")[0])[1:]
     while isinstance(getattr(group, "commands", None), dict):
         assert words[0] in group.commands, f"{words[0]} is no command"
-        group, words = group.commands[words[0]], words[1:]
+        command = group.commands[words[0]]
+        group, words = command.load() if isinstance(command, LazyCommand) else command, words[1:]
         if not words:
             break
     if "{" not in line:
@@ -71,7 +73,7 @@ def test_the_readme_names_every_profile_and_every_reader() -> None:
 
 def test_the_picture_of_the_chain_names_every_stage() -> None:
     picture = README.split("```")[1]
-    assert all(stage in picture for stage in get_args(StageName))
+    assert all(stage in picture for stage in chain.names())
 
 
 def test_every_command_is_on_the_commands_page() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
 from tests.contract.sql_rows import _row, good, tables_of

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from flows.server import environment, local_server
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from flows.options import RunOptions
+from flows.chain.options import RunOptions
 from tasks.foundation import weights
-from tasks.foundation.run import StageRun
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.views import open_views
 

@@ -58,7 +58,7 @@ def test_what_a_stage_says_stands_in_the_log_of_its_run_and_a_warning_on_the_scr
     logged = asked(prefect_server, "logs", {"logs": {"flow_run_id": {"any_": [run["id"] for run in runs]}}})
     ours = sorted((line["level"], line["message"]) for line in logged if line["name"] == "tasks.toy_scenes")
     assert ours == [(20, "40 rows are there"), (30, "one row in five is left out")]
-    told = [line["message"] for line in logged if line["name"] == "flows.rebuild"]
+    told = [line["message"] for line in logged if line["name"] == "flows.runs"]
     assert told[0].startswith(f"build loud-{today}, profile test --set ")
     assert "scenes: run; 40 rows in = 32 produced + 8 filtered + 0 failed; 0 calls" in told[1]
 

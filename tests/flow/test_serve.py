@@ -24,7 +24,7 @@ from websockets.sync.client import connect
 from flows import chain
 from flows.server import environment
 from flows.server.local_server import free_port
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tests.flow.conftest import PATIENCE_SECONDS, heed_the_terminal, until
 
 pytestmark = pytest.mark.flow
@@ -146,8 +146,8 @@ def test_serve_brings_everything_up(served: Served) -> None:
         assert json.loads(reply.read())["api_url"] == served.api, "the page asks the server it came from"
     deployments = served.ask("POST", "/deployments/filter", {})
     assert {(deployment["name"], deployment["entrypoint"]) for deployment in deployments} == {
-        ("colloquy-rebuild", "flows.rebuild:rebuild"),
-        ("colloquy-evaluate", "flows.evaluate:evaluate"),
+        ("colloquy-rebuild", "flows.runs:rebuild"),
+        ("colloquy-evaluate", "flows.runs:evaluate"),
         *((f"colloquy-{stage}", f"flows.stages:{stage}") for stage in chain.names()),
         *((f"colloquy-{flow}", f"flows.builds:{flow}") for flow in ("report", "check", "release")),
     }

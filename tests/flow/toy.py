@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flows import chain, cli
-from flows.options import RunOptions
-from tasks.foundation.run import Workspace
+from flows import chain
+from flows.chain.options import RunOptions
+from flows.chain.stages import MODULES as REAL
+from flows.cli.main import main
+from tasks.foundation.run.context import Workspace
 
 MODULES = {"scenes": "tests.flow.toy_scenes.task", "curation": "tests.flow.toy_curation.task"}
 ANSWER = "tests.flow.toy_curation.task:answer"
@@ -18,8 +20,8 @@ ANSWER = "tests.flow.toy_curation.task:answer"
 
 def install() -> None:
     """Make the toys the whole chain of this process, and their model the arbiter's."""
-    chain.MODULES.clear()
-    chain.MODULES.update(MODULES)
+    REAL.clear()
+    REAL.update(MODULES)
     open_workspace = chain.open_workspace
 
     def with_toy(options: RunOptions) -> Workspace:
@@ -32,4 +34,4 @@ def install() -> None:
 
 if __name__ == "__main__":
     install()
-    cli.main()
+    main()

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.foundation import weights
+from tasks.foundation import ROOT, weights
 from tasks.foundation.errors import ConfigError, SourceError, StoreError
 from tasks.foundation.llm.own_models import add_model, adding, all_models
 from tasks.foundation.llm.providers.embedded import load_server
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import commits_of, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import import_release, write_release

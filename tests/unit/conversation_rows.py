@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tasks.foundation.llm.request import ProviderCall, RawReply
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.tables import Row

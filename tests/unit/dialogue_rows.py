@@ -14,9 +14,9 @@ from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.providers.scripted import from_schema
 from tasks.foundation.llm.reply import BadReply, read, schema_of
 from tasks.foundation.llm.request import ModelSpec, ProviderCall
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import load_settings
 from tasks.foundation.stage import Rows, Stage
-from tasks.foundation.store.parts import portion
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import BigFive, Character
@@ -166,10 +166,10 @@ class FakeContext:
         return model(alias)
 
     def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return portion(self._frame(table, self._inputs.get(table, ())), where, columns)
+        return select_rows(self._frame(table, self._inputs.get(table, ())), where, columns)
 
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return portion(self._frame(table, self._made.get(table, ())), where, columns)
+        return select_rows(self._frame(table, self._made.get(table, ())), where, columns)
 
     def encoder(self) -> Encoder:
         raise AssertionError("these stages encode nothing")

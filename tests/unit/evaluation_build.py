@@ -12,8 +12,9 @@ import pytest
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.providers.scripted import Scripted, ScriptedProvider, from_schema
 from tasks.foundation.llm.request import ProviderCall
-from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout

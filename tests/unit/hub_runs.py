@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from tasks.foundation.errors import ColloquyError
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.layout import Layout
 from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.task import STAGE as SCENES

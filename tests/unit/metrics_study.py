@@ -11,8 +11,8 @@ import polars as pl
 
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import load_settings
-from tasks.foundation.store.parts import portion
 from tasks.foundation.tables import TABLES
 from tasks.metrics.catalogue import SUB_INDICATORS
 
@@ -55,7 +55,7 @@ class Context:
         declared = TABLES[table]
         frame = pl.from_arrow(declared.arrow(self._rows.get(table, ())))
         assert isinstance(frame, pl.DataFrame)
-        return portion(frame.sort(list(declared.key)), where, columns)
+        return select_rows(frame.sort(list(declared.key)), where, columns)
 
     def made(self, table: str) -> pl.DataFrame:
         raise AssertionError(f"metrics has nothing to read back, asked for {table}")

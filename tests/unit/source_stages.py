@@ -16,13 +16,14 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
+from tasks.foundation import ROOT
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartWriter, StoredRows, open_part, portion
+from tasks.foundation.store.parts import PartWriter, StoredRows, open_part
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
@@ -77,7 +78,7 @@ class FakeContext:
         kind = self._table(table)
         frame = pl.from_arrow(kind.arrow(self._rows.get(table, [])))
         assert isinstance(frame, pl.DataFrame)
-        return portion(frame.sort(list(kind.key)), where, columns)
+        return select_rows(frame.sort(list(kind.key)), where, columns)
 
     def writer(self, table: str) -> AbstractContextManager[PartWriter]:
         return open_part(self._layout, self._layout.root / f"{table}.parquet", self._table(table))

@@ -15,8 +15,8 @@ from tasks.foundation.errors import ModelError, TooManyFailures
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.reply import schema_of
 from tasks.foundation.llm.request import ProviderCall
-from tasks.foundation.run import Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views

@@ -19,17 +19,16 @@ import pytest
 
 from flows.cli import main as cli
 from flows.cli.cache import age
+from flows.cli.console import age_of
 from flows.cli.evaluate import Endpoint
+from flows.cli.queries import ends_input, split_statements
 from flows.cli.shell import Shell
-from flows.cli.sql import ends_input, pieces
-from flows.cli.status import age_of
-from tasks.foundation import errors
+from tasks.foundation import ROOT, errors
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_rows import Entry
 from tasks.foundation.llm.own_models import add_model
 from tasks.foundation.llm.request import RawReply, Usage
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import rebuild_views
@@ -144,8 +143,7 @@ def test_every_exit_code_is_explained_in_the_help_and_the_documentation() -> Non
 
 
 def test_every_command_that_the_documentation_names_exists() -> None:
-    known = {command.name or command.callback.__name__ for command in cli.app.registered_commands if command.callback}
-    known |= {group.name for group in cli.app.registered_groups if group.name}
+    known = set(cli.COMMANDS)
     for file in (ROOT / "README.md", ROOT / "Makefile", *(ROOT / "docs").glob("*.md")):
         named = re.findall(r"(?:\$ |`|/)colloquy ([a-z]+)", file.read_text(encoding="utf-8"))
         assert set(named) <= known, f"{file.name} names {set(named) - known}"
@@ -153,7 +151,7 @@ def test_every_command_that_the_documentation_names_exists() -> None:
 
 def test_a_command_imports_what_it_needs_once_it_runs() -> None:
     heavy = ("prefect", "polars", "pyarrow", "duckdb", "numpy", "openai", "torch")
-    code = f"import sys, flows.cli; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, flows.cli.main; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -280,8 +278,8 @@ def test_dot_commands_may_come_from_standard_input(colloquy: Run) -> None:
 
 
 def test_a_line_that_begins_with_a_dot_within_a_statement_is_part_of_it() -> None:
-    assert pieces("select 'a\n.tables';\n.tables\n") == ["select 'a\n.tables';\n", ".tables"]
-    assert pieces("select\n.5") == ["select\n.5"]
+    assert split_statements("select 'a\n.tables';\n.tables\n") == ["select 'a\n.tables';\n", ".tables"]
+    assert split_statements("select\n.5") == ["select\n.5"]
 
 
 def test_tables_that_are_listed_are_those_that_are_documented(colloquy: Run) -> None:
@@ -300,7 +298,7 @@ def test_enter_ends_the_input_once_the_statement_is_finished() -> None:
 
 
 def test_the_shell_survives_mistakes_and_knows_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from flows.cli.answers import Format
+    from flows.cli.queries import Format
 
     shell = Shell(Layout(tmp_path), Format.csv)
     for text in (

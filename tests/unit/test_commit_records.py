@@ -11,7 +11,7 @@ import pytest
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.commits import commits_of, read_commit, write_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import Part
+from tasks.foundation.store.parts import PartFile
 from tests.unit.bare_commits import bare_commit
 
 GOOD = {"path": f"store/scenes/build=b1/{'f' * 16}/part-00000.parquet", "rows": 1, "hash": "0" * 64, "label": "00000"}
@@ -22,14 +22,14 @@ def part(**changes: Any) -> dict[str, Any]:
 
 
 def commit_with(layout: Layout, change: dict[str, Any]) -> None:
-    write_commit(layout, bare_commit("b1", "scenes", tables={"scenes": (Part(**GOOD),)}))
+    write_commit(layout, bare_commit("b1", "scenes", tables={"scenes": (PartFile(**GOOD),)}))
     path = layout.commit("b1", "scenes")
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
 
 
 def test_a_record_as_it_is_written_is_read(tmp_path: Path) -> None:
     commit_with(Layout(tmp_path), {})
-    assert commits_of(Layout(tmp_path), "b1")["scenes"].tables["scenes"] == (Part(**GOOD),)
+    assert commits_of(Layout(tmp_path), "b1")["scenes"].tables["scenes"] == (PartFile(**GOOD),)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from tasks.conversation.task import STAGE
 from tasks.foundation.errors import ConfigError, ModelError
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
-from tasks.foundation.run import Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.layout import Layout

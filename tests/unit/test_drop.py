@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.drop import drop
+from flows.cli.builds import drop
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
 from tasks.foundation.store.commits import commits_of
-from tasks.foundation.store.dropping import drop_member
 from tasks.foundation.store.locks import lock
+from tasks.foundation.store.removing import drop_member
 from tasks.judging.task import STAGE as JUDGING
 from tests.unit.evaluation_build import Bench, Models, conversation, persona, seed, use
 

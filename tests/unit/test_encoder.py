@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.texts import encoder as encoding
 from tasks.foundation.texts.encoder import SLACK, Encoder
 from tasks.foundation.texts.encoding.files import dimensions, pieces_read

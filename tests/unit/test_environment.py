@@ -20,11 +20,11 @@ import httpx
 import pytest
 
 from flows.cli import main as cli
-from flows.cli.run_flow import LastingServer
+from flows.cli.run import LastingServer
 from flows.server import environment
 from flows.server.local_server import OwnPages, own_origins
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, StoreError
-from tasks.foundation.settings.checkout import ROOT
 
 WORKING = """
 import sys, time

@@ -9,8 +9,7 @@ import pytest
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.run import fingerprints
-from tasks.foundation.run.fingerprints import changed, code_identity, files_identity
-from tasks.foundation.run.syntax import SyntaxStore
+from tasks.foundation.run.fingerprints import SyntaxStore, changed, code_identity, files_identity
 
 
 @pytest.fixture

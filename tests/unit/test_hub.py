@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import SourceError
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 from tests.made_up_rows import personamem_rows

@@ -68,7 +68,7 @@ async def test_a_line_of_a_job_asks_exactly_what_a_live_call_asks(
     assert line.get("body", line.get("request")) == server.live_bodies[0]
 
 
-async def test_half_of_the_items_failing_costs_one_more_job_with_that_half(
+async def test_benchmark_of_the_items_failing_costs_one_more_job_with_that_half(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
     odd_fail_once = lambda message, asked: "failed 500" if int(message[-1]) % 2 and not asked else "answered"  # noqa: E731

@@ -11,7 +11,8 @@ import pytest
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tests.unit.batch_servers import KEY, BatchServer, OpenAIServer, serving

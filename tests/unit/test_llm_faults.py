@@ -16,7 +16,7 @@ from aiohttp import web
 
 from tasks.foundation.errors import ColloquyError, ModelUnavailable, StoreError, TooManyFailures
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.files import RunFiles
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout

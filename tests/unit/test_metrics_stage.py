@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import TABLES

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from flows.chain import settled
-from flows.options import RunOptions
+from flows.chain.options import RunOptions
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.settings import load_settings

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.texts import one_line

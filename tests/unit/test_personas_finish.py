@@ -12,8 +12,9 @@ import pytest
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
-from tasks.foundation.run import StageRun, Workspace
 from tasks.foundation.run import stage_run as stage_run_module
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout

@@ -18,9 +18,10 @@ from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.providers.scripted import as_reply
 from tasks.foundation.llm.request import ProviderCall, RawReply
 from tasks.foundation.llm.schema_filler import SchemaFiller
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.cost_plan import total_of
 from tasks.foundation.run.dry_inputs import MOST_ROWS, keep_fewer, shrink
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout

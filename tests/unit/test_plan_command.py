@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from flows.chain.results import StageResult
 from flows.cli import main as cli
 from flows.cli.plan import amount, dollars_of, usd, with_range
 from flows.cli.screen import failed_line, planned_line, results_table, screen, unreported_line
-from flows.results import StageResult
 from tasks.foundation.run.cost_plan import Expected, PlannedCalls
 from tasks.foundation.run.progress import Progress
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.chain import plan as planning
-from flows.chain import preflight
+from flows.chain import status
 from tasks.foundation.errors import ConfigError
 from tests.unit.evaluation_build import Bench, conversation, persona, seed
 
@@ -20,7 +20,7 @@ SETTINGS = (
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"PAR1")], ids=["gone", "cut short"])
-@pytest.mark.parametrize("check", [preflight.check_all, planning.check], ids=["run", "plan"])
+@pytest.mark.parametrize("check", [status.check_all, planning.check], ids=["run", "plan"])
 async def test_rows_that_a_run_makes_again_are_not_looked_at_before(tmp_path: Path, spoil: Any, check: Any) -> None:
     build = Bench(tmp_path, SETTINGS)
     await build.give("personas", {"persona_candidates": [persona()]})

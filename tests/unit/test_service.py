@@ -14,9 +14,9 @@ import yaml
 from pydantic import ValidationError
 
 from flows import chain
-from flows.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
-from flows.server import environment, furnishing
-from tasks.foundation.settings.checkout import ROOT
+from flows.chain.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
+from flows.server import deployments, environment
+from tasks.foundation import ROOT
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import at_work, lock, signing
 
@@ -71,7 +71,7 @@ def deployment(number: int, **env: str) -> Any:
 
 
 def rule(*deployments: Any) -> Any:
-    return furnishing.zombie_automation(deployments).trigger
+    return deployments.zombie_automation(deployments).trigger
 
 
 def test_only_runs_of_our_deployments_are_taken_for_dead() -> None:
@@ -82,17 +82,17 @@ def test_only_runs_of_our_deployments_are_taken_for_dead() -> None:
 
 @pytest.mark.parametrize(
     ("env", "beat"),
-    [({furnishing.HEARTBEAT: "30"}, 30), ({furnishing.HEARTBEAT: "600"}, 600), ({}, 180), ({"OTHER": "1"}, 180)],
+    [({deployments.HEARTBEAT: "30"}, 30), ({deployments.HEARTBEAT: "600"}, 600), ({}, 180), ({"OTHER": "1"}, 180)],
 )
 def test_a_run_may_miss_heartbeats_before_it_is_taken_for_dead(env: dict[str, str], beat: int) -> None:
-    within = rule(deployment(1, **{furnishing.HEARTBEAT: "30"}), deployment(2, **env)).within
+    within = rule(deployment(1, **{deployments.HEARTBEAT: "30"}), deployment(2, **env)).within
     assert 3 * timedelta(seconds=beat) <= within <= 6 * timedelta(seconds=beat)
 
 
 def test_a_run_in_a_state_without_a_process_is_not_taken_for_dead() -> None:
     from prefect import states
 
-    from flows.ending import PARTIAL
+    from flows.stage_flow import PARTIAL
 
     ends = [made().name for made in (states.Completed, states.Failed, states.Cancelled, states.Crashed)]
     assert {f"prefect.flow-run.{name}" for name in (*ends, PARTIAL, "TimedOut", "Suspended")} <= rule(
@@ -106,17 +106,17 @@ def test_a_deployments_version_changes_with_what_the_code_says_of_it_and_with_no
     entry = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"][0]
     more_env, tagged = copy.deepcopy(entry), {**entry, "tags": ["other"]}
     more_env["work_pool"]["job_variables"]["env"]["MORE"] = "1"
-    first, *others = [furnishing._declared(each).version for each in (entry, more_env, tagged)]
-    assert first == furnishing._declared(copy.deepcopy(entry)).version
+    first, *others = [deployments._declared(each).version for each in (entry, more_env, tagged)]
+    assert first == deployments._declared(copy.deepcopy(entry)).version
     assert len({first, *others}) == 3
-    monkeypatch.setattr(furnishing, "ROOT", Path("/elsewhere"))
-    assert furnishing._declared(entry).version != first
+    monkeypatch.setattr(deployments, "ROOT", Path("/elsewhere"))
+    assert deployments._declared(entry).version != first
 
 
 def test_every_flow_is_deployed_under_a_name_of_its_own_with_heartbeats_and_a_form_for_its_upcoming_runs() -> None:
     from flows.identity import FORMS
 
-    declared = furnishing.declarations()
+    declared = deployments.declarations()
     assert {each.name for each in declared} == {f"colloquy-{each.flow}" for each in declared}
     assert (
         {each.flow for each in declared}
@@ -125,7 +125,7 @@ def test_every_flow_is_deployed_under_a_name_of_its_own_with_heartbeats_and_a_fo
     )
     for entry in yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]:
         env = entry["work_pool"]["job_variables"]["env"]
-        assert furnishing.HEARTBEAT in env
+        assert deployments.HEARTBEAT in env
         ours = {name: value for name, value in env.items() if name != "PYTHONPATH"}
         assert ours.items() <= environment.DEFAULTS.items(), "a worker started by hand runs them as ours does"
         assert "schedules" not in entry, "it would wipe those of the UI"

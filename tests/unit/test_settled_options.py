@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from flows.chain.status import standings
-from flows.options import EVALUATION, EvaluateOptions, RebuildOptions, RunOptions
+from flows.chain.options import EvaluateOptions, RebuildOptions, RunOptions
+from flows.chain.status import find_statuses
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import begin_with, builds, write_commit
 from tasks.foundation.store.layout import Layout
@@ -96,7 +96,7 @@ def test_a_released_benchmark_is_not_made_again(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("COLLOQUY_ARTIFACTS", str(tmp_path))
     write_commit(Layout(tmp_path), dataclasses.replace(MADE, stage="release", record={}))
     everything = RebuildOptions(build="b", profile="test")
-    assert chain.selected(everything) == EVALUATION
+    assert chain.selected(everything) == chain.evaluation()
     assert chain.selected(everything.model_copy(update={"from_stage": "judging"})) == ("judging", "metrics")
     for options in ({"only": "curation"}, {"from_stage": "scenes"}):
         with pytest.raises(ConfigError, match="holds a released benchmark, which is not made again"):
@@ -106,7 +106,7 @@ def test_a_released_benchmark_is_not_made_again(monkeypatch: pytest.MonkeyPatch,
 def test_a_stage_without_its_inputs_waits_for_the_stage_that_makes_them(layout: Layout) -> None:
     workspace = Workspace.open("test", layout=Layout(layout.root / "other"))
     workspace.stage_of = chain.stage_of()
-    found = standings(workspace, "none", ["scenes", "conflicts", "dialogues"])
+    found = find_statuses(workspace, "none", ["scenes", "conflicts", "dialogues"])
     assert [(one.state, one.why) for one in found] == [
         *(("missing", "not run yet"), ("missing", "after scenes"), ("missing", "after conflicts")),
     ]

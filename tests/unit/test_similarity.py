@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable
-from tasks.foundation.run import Workspace
 from tasks.foundation.run.committing import record_of
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.texts.encoder import Encoder

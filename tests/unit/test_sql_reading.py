@@ -9,8 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flows.cli.answers import Format
-from flows.cli.sql import ask, open_reading
+from flows.cli.queries import Format, ask, open_reading
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.layout import Layout
 

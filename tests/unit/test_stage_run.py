@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from flows.results import result_of
+from flows.chain.results import result_of
 from tasks.foundation.errors import (
     BudgetReached,
     BuildBusy,
@@ -29,13 +29,14 @@ from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
-from tasks.foundation.run import StageRun, Workspace, files
+from tasks.foundation.run import files
 from tasks.foundation.run import stage_run as stage_run_module
-from tasks.foundation.store.commits import Commit, read_commit
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
+from tasks.foundation.store.commits import Commit, past_runs, read_commit
+from tasks.foundation.store.files import scratch_file
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.runs import past_runs
-from tasks.foundation.store.scratch import scratch_file
-from tasks.foundation.store.views import open_views, told_of_reading, use_build
+from tasks.foundation.store.views import explain_reading_errors, open_views, use_build
 from tests.unit.echo_stage import KEYS, STAGE
 
 QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "llm.retry_base_seconds=0", "run.rows_in_flight=1")
@@ -289,7 +290,7 @@ async def test_a_file_that_is_gone_makes_the_stage_run_again_from_the_cache(mode
     first = await run(workspace := workspace_of())
     assert first is not None
     (workspace.layout.root / first.tables["scenes"][0].path).unlink()
-    with pytest.raises(StoreError, match="a file of a build cannot be read"), told_of_reading():
+    with pytest.raises(StoreError, match="a file of a build cannot be read"), explain_reading_errors():
         scenes(workspace)
     model.asked = []
     second = await run(workspace_of())

@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError, TableError
-from tasks.foundation.store.durable import write_text
+from tasks.foundation.run.files import deal
+from tasks.foundation.store.files import write_text
 from tasks.foundation.store.layout import Layout, build_name
 from tasks.foundation.store.locks import at_work, lock
 from tasks.foundation.store.parts import content_hash, describe_part, open_part, read_part, sum_hashes, write_part
-from tasks.foundation.store.plans import deal
 from tasks.foundation.tables import TABLES
 
 POOL = TABLES["persona_pool"]

@@ -13,9 +13,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from flows.cli import memory, streams
+from flows.cli.process import (
+    LEAST_BYTES,
+    OUT_OF_MEMORY,
+    explain_out_of_memory,
+    explain_too_little,
+    make_output,
+    settle_streams,
+)
+from tasks.foundation import ROOT
 from tasks.foundation.errors import TableError
-from tasks.foundation.settings.checkout import ROOT
 
 SHOW = [("--help",), ("sql", "select 'é…中' as \"wörd → 字\""), ("plan", "--profile", "nö")]
 """Commands that write help, boxes and errors."""
@@ -37,7 +44,7 @@ def begin(*command: str, folder: Path, **variables: str) -> subprocess.Popen[byt
 def written(text: str, encoding: str) -> bytes:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding)
-    settled = streams._settled(stream)
+    settled = make_output(stream)
     assert settled is not None
     settled.write(text)
     settled.flush()
@@ -46,7 +53,7 @@ def written(text: str, encoding: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _settled() -> None:
-    streams.settle()
+    settle_streams()
 
 
 @pytest.mark.parametrize(
@@ -98,13 +105,11 @@ def test_an_endless_answer_ends_with_its_reader(tmp_path: Path) -> None:
 
 def test_too_little_address_space_is_told_in_words(tmp_path: Path) -> None:
     limit = 300 * 2**20
-    code = (
-        "import resource; from flows.cli.main import main\n"
-        f"resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit})); main()"
-    )
+    limited = f"resource.setrlimit(resource.RLIMIT_AS, {(limit, limit)})"
+    code = f"import resource; from flows.cli.main import main; {limited}; main()"
     command = [sys.executable, "-c", code, "status"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == memory.EXIT_CODE and "Traceback" not in done.stderr
+    assert done.returncode == OUT_OF_MEMORY and "Traceback" not in done.stderr
     assert "address space of this process is limited to 300 MiB (ulimit -v)" in done.stderr
 
 
@@ -129,11 +134,11 @@ def _unreadable() -> TableError:
     ],
 )
 def test_an_error_for_want_of_memory_says_what_could_not_be_loaded(error: Exception, what: str) -> None:
-    assert what in (memory.out_of_memory(error) or "")
+    assert what in (explain_out_of_memory(error) or "")
 
 
 def test_other_errors_are_not_put_down_to_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert memory.out_of_memory(ValueError("x")) is None and memory.out_of_memory(ImportError("no module x")) is None
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (memory.LEAST_BYTES, resource.RLIM_INFINITY))
-    assert memory.too_little() is None and memory.out_of_memory(TableError("x")) is None
-    assert "probably" in (memory.out_of_memory(RuntimeError("a riddle")) or "")
+    assert explain_out_of_memory(ValueError("x")) is None and explain_out_of_memory(ImportError("no module x")) is None
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (LEAST_BYTES, resource.RLIM_INFINITY))
+    assert explain_too_little() is None and explain_out_of_memory(TableError("x")) is None
+    assert "probably" in (explain_out_of_memory(RuntimeError("a riddle")) or "")

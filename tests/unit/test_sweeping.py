@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tasks.foundation.errors import BuildBusy, StoreError
-from tasks.foundation.run import StageRun, Workspace
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import builds, read_commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import lock
-from tasks.foundation.store.sweeping import remove_build, sweep
+from tasks.foundation.store.removing import remove_build, sweep
 from tasks.foundation.store.views import open_views, use_build
 from tests.unit.echo_stage import STAGE
 from tests.unit.test_cli import Run, colloquy  # noqa: F401 - a fixture

@@ -13,7 +13,7 @@ from flows import chain
 from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.providers.scripted import as_reply
 from tasks.foundation.llm.request import Message, ProviderCall, RawReply
-from tasks.foundation.run import Workspace
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.usual_usage import FEWEST, UsageHistory, count_prompt_tokens, count_tokens, usual_table
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.foundation.run.context import read_rows
 from tasks.foundation.store import catalogue, views
-from tasks.foundation.store.commits import Commit, write_commit
+from tasks.foundation.store.commits import MOST_PAST_RUNS, Commit, write_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import Part, read_frame, read_portion, write_part
-from tasks.foundation.store.runs import MOST_KEPT
-from tasks.foundation.store.view_sql import duckdb_type
+from tasks.foundation.store.parts import PartFile, write_part
+from tasks.foundation.store.views import duckdb_type
 from tasks.foundation.tables import TABLES
-from tasks.foundation.tables.overview import BUILDS, STAGE_RUNS
+from tasks.foundation.tables.operations import BUILDS, STAGE_RUNS
 from tests.unit.bare_commits import bare_commit
 
 
@@ -85,7 +85,7 @@ def give(layout: Layout, build: str, *topics: str, **changes: Any) -> Commit:
     for number, topic in enumerate(topics):
         path = layout.part("scenes", build, commit.fingerprint, f"{number:05d}", commit.revision)
         write_part(layout, path, TABLES["scenes"], scenes(topic), {})
-        parts.append(Part(layout.relative(path), 1, "0" * 64, f"{number:05d}"))
+        parts.append(PartFile(layout.relative(path), 1, "0" * 64, f"{number:05d}"))
     whole = replace(commit, tables={"scenes": tuple(parts), **commit.tables})
     write_commit(layout, whole)
     return whole
@@ -219,7 +219,7 @@ def test_a_record_that_cannot_be_read_hides_only_itself(tmp_path: Path, caplog: 
 
 def test_parts_are_listed_by_their_numbers_and_come_back_one_by_one() -> None:
     names = ["prepare", *(f"{number:05d}" for number in (0, 1, 2, 4, 5)), "00003.r1", "00006.r1", "00007.r1", "finish"]
-    parts = [Part(f"store/scenes/build=b/f/part-{name}.parquet", 0, "", "") for name in names]
+    parts = [PartFile(f"store/scenes/build=b/f/part-{name}.parquet", 0, "", "") for name in names]
     lines = list(catalogue.lines_of(parts))
     assert len(lines) == 6  # two steps, 0 to 2, 4 to 5, 3 redone, 6 to 7 redone
     with duckdb.connect() as connection:
@@ -264,14 +264,14 @@ def test_the_builds_are_a_view(tmp_path: Path) -> None:
 
 def test_runs_that_were_replaced_stay_readable(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
-    for revision in range(MOST_KEPT + 2):
+    for revision in range(MOST_PAST_RUNS + 2):
         give(layout, "b1", "a", revision=revision, ended_at=f"2026-11-02T11:00:{revision:02d}+00:00")
     query = "select state, revision from {}.stage_runs order by revision"
-    assert asked(layout, query.format("main")) == [("committed", MOST_KEPT + 1)]
-    replaced = [("replaced", revision) for revision in range(1, MOST_KEPT + 1)]
-    assert asked(layout, query.format("history")) == [*replaced, ("committed", MOST_KEPT + 1)]
+    assert asked(layout, query.format("main")) == [("committed", MOST_PAST_RUNS + 1)]
+    replaced = [("replaced", revision) for revision in range(1, MOST_PAST_RUNS + 1)]
+    assert asked(layout, query.format("history")) == [*replaced, ("committed", MOST_PAST_RUNS + 1)]
     layout.past_runs("b1", "scenes").write_text("[{}]")
-    assert asked(layout, query.format("history")) == [("committed", MOST_KEPT + 1)]
+    assert asked(layout, query.format("history")) == [("committed", MOST_PAST_RUNS + 1)]
 
 
 ODD = [
@@ -303,7 +303,7 @@ def test_artifacts_may_lie_in_a_folder_of_any_name(tmp_path: Path, name: str) ->
     assert asked(layout, query.format("history")) == [("b1", "a", "en"), ("b1", "b", "en"), ("b2", "c", "en")]
     assert asked(layout, query.format("main"), "b1") == [("b1", "a", "en"), ("b1", "b", "en")]
     assert plain(layout, query.format("main")) == "[('b2', 'c', 'en')]"
-    assert read_frame(layout, TABLES["scenes"], paths)["topic"].to_list() == ["a", "b"]
-    portion = read_portion(layout, TABLES["scenes"], paths, columns=["topic"])
+    assert read_rows(layout, TABLES["scenes"], paths)["topic"].to_list() == ["a", "b"]
+    portion = read_rows(layout, TABLES["scenes"], paths, columns=["topic"])
     assert portion["topic"].to_list() == ["a", "b"]
     assert layout.root.is_relative_to(tmp_path / name)

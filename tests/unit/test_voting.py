@@ -79,7 +79,7 @@ def test_the_stage_checks_the_families_of_its_settings() -> None:
         ([1, 1], 3, Tally("majority", 1, 2, 2)),  # a member that never voted counts in the panel
     ],
 )
-def test_more_than_half_of_the_configured_panel_decides(
+def test_more_than_benchmark_of_the_configured_panel_decides(
     votes: list[int | None], panel: int, expected: Tally[int]
 ) -> None:
     assert tally(votes, panel) == expected

@@ -23,7 +23,7 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.llm.cache_rows import COLUMNS, FOUND, CachedReply, Entry, cached, row_of, text_of, usage_in
 from tasks.foundation.llm.claims import Claims
 from tasks.foundation.llm.request import Usage
-from tasks.foundation.store.private import private_file, private_folder
+from tasks.foundation.store.files import private_file, private_folder
 
 BATCH_REPLIES = 64
 BATCH_SECONDS = 0.01

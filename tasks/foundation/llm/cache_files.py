@@ -16,7 +16,7 @@ from tasks.foundation.errors import SourceError
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_rows import COLUMNS, text_of, usage_in
 from tasks.foundation.llm.request import KEY_VERSION, MOST_TOKENS, key_of
-from tasks.foundation.store.private import private_file
+from tasks.foundation.store.files import private_file
 
 BATCH_ROWS = 2000
 _FORMAT = "colloquy_reply_key_version"

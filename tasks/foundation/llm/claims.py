@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tasks.foundation.store.private import private_file
+from tasks.foundation.store.files import private_file
 
 PLACES = 2**62
 POLL_SECONDS = 0.1

@@ -17,7 +17,7 @@ import yaml
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import Models, load_models, parse_models
 from tasks.foundation.settings.strict_yaml import load_yaml
-from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.files import write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import all_commits
 

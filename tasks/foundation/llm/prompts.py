@@ -21,11 +21,11 @@ import yaml
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.defuse import defused
 from tasks.foundation.llm.request import Message
-from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.texts.languages import LANGUAGES
 

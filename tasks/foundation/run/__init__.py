@@ -3,8 +3,3 @@
 Knows files, locks and the engine; knows neither Prefect nor any particular stage. The flows call
 `StageRun.open`, then `prepare`, `work` for every shard, and `commit`.
 """
-
-from tasks.foundation.run.stage_run import StageRun
-from tasks.foundation.run.workspace import Workspace
-
-__all__ = ["StageRun", "Workspace"]

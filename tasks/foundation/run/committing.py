@@ -12,15 +12,15 @@ import pyarrow.compute as pc
 
 from tasks.foundation.errors import TableError
 from tasks.foundation.llm.wordless import FEWEST, is_wordless, mis_set
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.fingerprints import libraries
 from tasks.foundation.run.opening import plain_settings
-from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.store.parts import Part
+from tasks.foundation.store.parts import PartFile
 from tasks.foundation.tables import TABLES
 from tasks.foundation.texts.similarity import recorded
 
@@ -57,7 +57,7 @@ def items_accounting(files: RunFiles, labels: Sequence[str], n_items: int) -> tu
     return Accounting(n_items, produced, {}, failed), partial
 
 
-def usage_of(files: RunFiles, ledger: Sequence[Part]) -> dict[str, Any]:
+def usage_of(files: RunFiles, ledger: Sequence[PartFile]) -> dict[str, Any]:
     """Sums over the ledger. Tokens and dollars are of the replies this run got; None: not all known."""
     columns = ["from_cache", "attempts", "finish_reason", "prompt_tokens", "completion_tokens", "cost_usd"]
     parts = [files.read(part.path, "llm_calls").select(columns) for part in ledger]
@@ -83,7 +83,7 @@ def _total(column: pa.ChunkedArray) -> float | None:
     return pc.sum(column).as_py() or 0
 
 
-def check_wordless(files: RunFiles, ledger: Sequence[Part], replies: Sequence[Part]) -> None:
+def check_wordless(files: RunFiles, ledger: Sequence[PartFile], replies: Sequence[PartFile]) -> None:
     """ModelUnavailable when no reply of a model of the stage has a word (see wordless)."""
     columns = ["request_id", "alias", "error_kind"]
     parts = [files.read(part.path, "llm_calls", columns) for part in ledger]
@@ -109,7 +109,7 @@ def _failed_requests(asked: pa.Table, answering: set[str]) -> dict[str, dict[str
     return failed
 
 
-def check_keys(files: RunFiles, table: str, parts: Sequence[Part]) -> None:
+def check_keys(files: RunFiles, table: str, parts: Sequence[PartFile]) -> None:
     """TableError when two rows of a table have the same primary key."""
     if table in MAY_REPEAT:
         return

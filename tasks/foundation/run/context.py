@@ -1,30 +1,95 @@
-"""What the steps of a stage see: declared inputs, what the run has made, models and the encoder."""
+"""What stages stand on: the workspace that all of a process share (settings, models, the artifacts folder, the reply
+cache), and the context that the steps of one see (declared inputs, what the run has made, models and the encoder)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 
 import polars as pl
+import pyarrow as pa
 
 from tasks.foundation.errors import StoreError, TableError
+from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.run.workspace import Workspace
-from tasks.foundation.settings import Settings
+from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
-from tasks.foundation.store.parts import PartWriter, portion, read_frame, read_portion
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.similarity import Similarity
+from tasks.foundation.texts.languages import LANGUAGES
+from tasks.foundation.texts.similarity import Similarity, similarity_of
 
 WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")
 """Tables that no stage makes; without any, they read as empty."""
 
-
 Writer = Callable[[str], AbstractContextManager[PartWriter]]
+
+
+@dataclass
+class Workspace:
+    """Opened once a run. `stage_of` maps each table to the stage that makes it, for messages. `remembered` is what the
+    settings have on top of the profile, for later runs of the build; those of a `guest`, which is one target more on
+    a benchmark that is there, do not count."""
+
+    settings: Settings
+    profile: str
+    layout: Layout
+    models: Mapping[str, ModelSpec]
+    stage_of: Mapping[str, str] = field(default_factory=dict)
+    remembered: tuple[str, ...] = ()
+    guest: bool = False
+    _encoder: Encoder | None = None
+    _similarities: dict[Language, Similarity] = field(default_factory=dict)
+    _cache: ReplyCache | None = None
+
+    @staticmethod
+    def open(profile: str, overrides: tuple[str, ...] = (), layout: Layout | None = None) -> Workspace:
+        """Settings of the profile with overrides; ConfigError before anything else happens."""
+        layout = layout or Layout.default()
+        settings = load_settings(profile, overrides)
+        return Workspace(settings, profile, layout, all_models(layout), remembered=overrides)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The sentence encoder of English texts, with its stored embeddings."""
+        if self._encoder is None:
+            found = self.similarity("en")
+            assert isinstance(found, Encoder), found
+            self._encoder = found
+        return self._encoder
+
+    def similarity(self, language: Language) -> Similarity:
+        """What texts of a language are compared with, by the settings and the weights that are here."""
+        if language == "en" and self._encoder is not None:
+            return self._encoder
+        if language not in self._similarities:
+            cache = self.layout.cache / "embeddings"
+            self._similarities[language] = similarity_of(language, self.settings, cache)
+        return self._similarities[language]
+
+    @property
+    def similarities(self) -> dict[Language, Similarity]:
+        """Those of all languages."""
+        return {language: self.similarity(language) for language in LANGUAGES}
+
+    @property
+    def cache(self) -> ReplyCache:
+        """The reply cache, opened on first use."""
+        if self._cache is None:
+            self._cache = ReplyCache(self.layout.cache / "replies.sqlite")
+        return self._cache
+
+    def close(self) -> None:
+        if self._cache is not None:
+            self._cache.close()
+            self._cache = None
 
 
 class RunContext:
@@ -74,25 +139,22 @@ class RunContext:
         return self._revisions.pinned(source)
 
     def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """A committed input table of this build, or a portion of it, in key order."""
+        """A committed input table of this build, or some of its rows and columns, in key order."""
         if table not in self._stage.reads:
             raise TableError(f"stage {self._stage.name} reads table {table!r} without declaring it in `reads`")
         if table not in self._frames and (where is not None or columns is not None):
-            return read_portion(self._workspace.layout, TABLES[table], self._committed(table), where, columns)
+            return read_rows(self._workspace.layout, TABLES[table], self._committed(table), where, columns)
         if table not in self._frames:
-            self._frames[table] = read_frame(self._workspace.layout, TABLES[table], self._committed(table))
-        return portion(self._frames[table], where, columns)
+            self._frames[table] = read_rows(self._workspace.layout, TABLES[table], self._committed(table))
+        return select_rows(self._frames[table], where, columns)
 
     def committed(self, table: str) -> pl.DataFrame:
         """A table that the stage itself has committed, in key order."""
-        return read_frame(self._workspace.layout, TABLES[table], self._committed(table))
+        return read_rows(self._workspace.layout, TABLES[table], self._committed(table))
 
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """What this run has made so far of a table or draft, or a portion of it, in key order."""
-        kind, paths = declared(self._stage, table), self._made(table)
-        if where is not None or columns is not None:
-            return read_portion(self._workspace.layout, kind, paths, where, columns)
-        return read_frame(self._workspace.layout, kind, paths)
+        """What this run has made so far of a table or draft, or some of its rows and columns, in key order."""
+        return read_rows(self._workspace.layout, declared(self._stage, table), self._made(table), where, columns)
 
     def _committed(self, table: str) -> list[str]:
         """Paths of a table's parts; StoreError when no stage has made it and the stage needs it."""
@@ -129,3 +191,37 @@ class MissingInput(StoreError):
         cure = f"run `colloquy run --from {made_by}` for this build" if made_by else "run the stages before it"
         super().__init__(f"stage {stage} needs table {table}, which this build does not have yet: {cure} first")
         self.made_by = made_by
+
+
+def read_rows(
+    layout: Layout,
+    table: Table,
+    paths: Sequence[str],
+    where: pl.Expr | None = None,
+    columns: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The rows of some parts as one polars frame in key order; with `where` or `columns` only those rows and columns,
+    and no others are held meanwhile."""
+    chosen = list(table.columns if columns is None else columns)
+    empty = _framed(table.schema.empty_table())
+    if not paths:
+        return empty.select(chosen)
+    files = [layout.root / path for path in paths]
+    rows = pl.scan_parquet(files, schema=empty.schema, glob=False, hive_partitioning=False, low_memory=True)
+    try:
+        found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TableError(f"a part of table {table.name} cannot be read: {error}") from None
+    return found.sort(list(table.key), maintain_order=True).select(chosen)
+
+
+def select_rows(frame: pl.DataFrame, where: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
+    """The rows of a frame that fulfil `where` (all without it), with some columns (all without any)."""
+    chosen = frame if where is None else frame.filter(where)
+    return chosen if columns is None else chosen.select(columns)
+
+
+def _framed(rows: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -20,17 +20,16 @@ import polars as pl
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.request import ModelSpec
-from tasks.foundation.run.context import RunContext, declared
+from tasks.foundation.run.context import RunContext, Workspace, declared, select_rows
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.dry_run import plan_items
 from tasks.foundation.run.usual_usage import UsageHistory
-from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings.sections import PerLanguage, Section, StageSection
 from tasks.foundation.settings.types import AtMost, HowMany
 from tasks.foundation.sources import open_source
 from tasks.foundation.stage import AnySource, Stage, Stored
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import PartWriter, open_part, portion
+from tasks.foundation.store.parts import PartWriter, open_part
 from tasks.foundation.tables import TABLES, Row
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
@@ -156,17 +155,17 @@ class DryContext:
 
     def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         if table in self._dry:
-            return portion(self._dry[table].frame, where, columns)
+            return select_rows(self._dry[table].frame, where, columns)
         if self._real.has(table):
             return self._real.read(table, where, columns)
-        return portion(_frame(table, []), where, columns)
+        return select_rows(_frame(table, []), where, columns)
 
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         kind = declared(self._stage, table)
         stored = [batch for one in self._stored.get(table, ()) for batch in one.batches()]
         frames = [pl.from_arrow(batch) for batch in (*stored, kind.arrow(self._rows.get(table, [])))]
         frame = pl.concat([each for each in frames if isinstance(each, pl.DataFrame)])
-        return portion(frame.sort(list(kind.key)), where, columns)
+        return select_rows(frame.sort(list(kind.key)), where, columns)
 
     def keep(self, rows: Mapping[str, Sequence[Row] | Stored]) -> None:
         """Adds what a step of the stage has made."""

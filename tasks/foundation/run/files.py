@@ -1,4 +1,5 @@
-"""The parts of one stage run: where each lies, whether it is there, what is in it.
+"""The parts of one stage run: where each lies, whether it is there, what is in it; and the shard plan, which is written
+first and obeyed by every resume.
 
 A run that completes a partial commit builds on that commit's parts: a shard it does not touch keeps its
 file, a shard it redoes gets a new file under the new revision. Committed files are never written again.
@@ -6,22 +7,27 @@ file, a shard it redoes gets a new file under the new revision. Committed files 
 
 from __future__ import annotations
 
+import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.foundation.errors import TableError
+from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.run.context import declared
 from tasks.foundation.stage import PreparedRows, Stage
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit
-from tasks.foundation.store.durable import remove_file
+from tasks.foundation.store.files import remove_file, write_text
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import (
-    Part,
+    PartFile,
     PartWriter,
     describe_part,
     open_part,
@@ -35,6 +41,10 @@ from tasks.foundation.tables import EVERY_STAGE, TABLES, Row, Table
 PREPARE, FINISH = "prepare", "finish"
 Shard = Mapping[str, Path]
 """A finished shard: the path of its part by table."""
+
+
+MOST_SHARDS = 256
+"""Each shard is a task of Prefect's, whose server is at ease with hundreds and not with thousands."""
 
 
 def label_of(shard: int) -> str:
@@ -111,12 +121,12 @@ class RunFiles:
             paths += [shard[table] for label in labels if (shard := self.shard(label))]
         return [self.layout.relative(path) for path in paths if path.exists()]
 
-    def parts(self, table: str, labels: Sequence[str]) -> tuple[Part, ...]:
+    def parts(self, table: str, labels: Sequence[str]) -> tuple[PartFile, ...]:
         """What a commit lists of a table: the part of each step and shard that writes it."""
         kind = declared(self.stage, table)
         return tuple(self._described(kind, label, path) for label, path in self._committed(table, labels))
 
-    def _described(self, kind: Table, label: str, path: Path) -> Part:
+    def _described(self, kind: Table, label: str, path: Path) -> PartFile:
         """TableError for a part that cannot be read; it is removed, if it is this run's own, and so made again."""
         try:
             return describe_part(self.layout, path, kind, label)
@@ -180,3 +190,49 @@ def passing_failures(shard: Shard) -> set[str]:
     """Row keys of a finished shard that failed in a way that may pass."""
     rejects = read_part(shard["rejects"], TABLES["rejects"])
     return set(rejects.filter(rejects["retryable"])["row_key"].to_pylist())
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    """Row keys by shard, and where the rows that are no items ended. `started_at` is UTC, ISO 8601."""
+
+    shards: tuple[tuple[str, ...], ...]
+    prepared: Accounting
+    started_at: str
+
+    @property
+    def n_items(self) -> int:
+        return sum(len(keys) for keys in self.shards)
+
+
+def deal(items: Sequence[str], shard_rows: int) -> tuple[tuple[str, ...], ...]:
+    """Items in order, `shard_rows` a shard, more where that would make too many shards.
+
+    StoreError when an item is named twice.
+    """
+    if len(set(items)) != len(items):
+        twice = sorted(item for item, count in Counter(items).items() if count > 1)[:3]
+        raise StoreError(f"row keys must be unique within a stage, found twice: {', '.join(twice)}")
+    shard_rows = max(shard_rows, math.ceil(len(items) / MOST_SHARDS))
+    return tuple(tuple(items[start : start + shard_rows]) for start in range(0, len(items), shard_rows))
+
+
+def write_plan(path: Path, scratch: Path, plan: ShardPlan) -> None:
+    plain: dict[str, Any] = {
+        "shards": plan.shards,
+        "prepared": plan.prepared.to_json(),
+        "started_at": plan.started_at,
+    }
+    write_text(path, scratch, json.dumps(plain, ensure_ascii=False))
+
+
+def read_plan(path: Path) -> ShardPlan | None:
+    """The plan of a run that began earlier; None when none did."""
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        shards = tuple(tuple(keys) for keys in plain["shards"])
+        return ShardPlan(shards, Accounting.from_json(plain["prepared"]), plain["started_at"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"shard plan {path} cannot be read ({error}); delete it to begin the stage afresh") from None

@@ -10,9 +10,8 @@ from typing import Literal
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.models import check_ready
-from tasks.foundation.run.context import MissingInput, makers, may_be_missing
+from tasks.foundation.run.context import MissingInput, Workspace, makers, may_be_missing
 from tasks.foundation.run.fingerprints import code_identity, combine, files_identity
-from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.sources.revisions import Revisions

@@ -21,7 +21,7 @@ ENOUGH_TO_JUDGE = 10
 
 
 @dataclass(slots=True)
-class Worked:
+class WorkedRows:
     """What some items made: rows by table in item order, and how many items produced."""
 
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
@@ -29,7 +29,7 @@ class Worked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ItemEnd:
     """One item's end. `failure` is None where it produced."""
 
     rows: Mapping[str, Sequence[Row]]
@@ -51,7 +51,7 @@ class Worker:
     max_failure_rate: float
     salvage_rounds: int = 0
 
-    async def work(self, keys: Sequence[str]) -> Worked:
+    async def work(self, keys: Sequence[str]) -> WorkedRows:
         """Rows of all `keys`, in their order.
 
         Items that failed in passing are tried again when all others are done, so many rounds as the settings say.
@@ -59,7 +59,7 @@ class Worker:
         """
         assert self.stage.briefs is not None
         briefs = await asyncio.to_thread(self.stage.briefs, self.context, keys)
-        ended: dict[str, Ended] = {}
+        ended: dict[str, ItemEnd] = {}
         await self._all(keys, briefs, ended)
         for _ in range(self.salvage_rounds):
             again = [key for key in keys if _may_pass(ended[key])]
@@ -69,7 +69,7 @@ class Worker:
             await self._all(again, briefs, ended)
         return self._gathered(keys, ended)
 
-    async def _all(self, keys: Sequence[str], briefs: Mapping[str, Any], ended: dict[str, Ended]) -> None:
+    async def _all(self, keys: Sequence[str], briefs: Mapping[str, Any], ended: dict[str, ItemEnd]) -> None:
         """Every key once; an earlier end of a key is replaced, and what it had cost is kept in its asker."""
         waiting = iter(keys)
 
@@ -87,7 +87,7 @@ class Worker:
             await self.engine.settled()
             raise BudgetReached(f"stage {self.stage.name} stopped: {self.engine.budget.reached}")
 
-    async def _item(self, key: str, brief: Any, earlier: Ended | None) -> Ended:
+    async def _item(self, key: str, brief: Any, earlier: ItemEnd | None) -> ItemEnd:
         before = earlier.asker if earlier else None
         asker = ItemAsker(self.engine, self.stage.name, key, self.seed, self.revision, before)
         self.progress.rows_under_way += 1
@@ -97,9 +97,9 @@ class Worker:
             if error.kind != "budget":
                 self.progress.last_failure = f"{error.kind}, {error}"
                 self._count(False)
-            return Ended({}, asker, error)
+            return ItemEnd({}, asker, error)
         self._count(True)
-        return Ended(made, asker, None)
+        return ItemEnd(made, asker, None)
 
     async def _worked(self, brief: Any, asker: ItemAsker) -> Rows:
         assert self.stage.work is not None
@@ -108,9 +108,9 @@ class Worker:
         finally:
             self.progress.rows_under_way -= 1
 
-    def _gathered(self, keys: Sequence[str], ended: dict[str, Ended]) -> Worked:
+    def _gathered(self, keys: Sequence[str], ended: dict[str, ItemEnd]) -> WorkedRows:
         """The rows in the order of the keys; each end is let go as soon as it is written down."""
-        worked = Worked()
+        worked = WorkedRows()
         for key in keys:
             end = ended.pop(key)
             worked.n_produced += end.failure is None
@@ -162,7 +162,7 @@ def _reject(stage: str, key: str, error: ModelError, asker: ItemAsker) -> Reject
     )
 
 
-def _may_pass(end: Ended) -> bool:
+def _may_pass(end: ItemEnd) -> bool:
     return end.failure is not None and end.failure.may_pass_later
 
 

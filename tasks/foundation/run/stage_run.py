@@ -27,27 +27,36 @@ from tasks.foundation.llm.request import CallRecord
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
 from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
-from tasks.foundation.run.context import RunContext
+from tasks.foundation.run.context import RunContext, Workspace
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.dry_run import plan_run
-from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
+from tasks.foundation.run.files import (
+    FINISH,
+    PREPARE,
+    RunFiles,
+    Shard,
+    ShardPlan,
+    deal,
+    label_of,
+    passing_failures,
+    produced_in,
+    read_plan,
+    write_plan,
+)
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
-from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings.sections import StageSection
 from tasks.foundation.stage import Finished, Stage
-from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, write_commit
+from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, remember, write_commit
+from tasks.foundation.store.files import clear_scratch
 from tasks.foundation.store.layout import run_name
 from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
-from tasks.foundation.store.plans import ShardPlan, deal, read_plan, write_plan
-from tasks.foundation.store.runs import remember
-from tasks.foundation.store.scratch import clear_scratch
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
-from tasks.foundation.tables.overview import StageRunRow
+from tasks.foundation.tables.operations import StageRunRow
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +77,7 @@ class StageRun:
         self._stack = ExitStack()
         commits = commits_of(workspace.layout, build)
         self._commits: Mapping[str, Commit] = commits
-        self._plan: ShardPlan | None = None
+        self._shard_plan: ShardPlan | None = None
         self._begun: datetime | None = None
         self._expected: Sequence[PlannedCalls] = ()
         self._engine: Engine | None = None
@@ -125,7 +134,7 @@ class StageRun:
 
     def _remember_failed(self, error: BaseException) -> None:
         """Puts the run among the past ones of its stage. What goes wrong in that must not hide why the run failed."""
-        progress, plan = self.progress, self._plan
+        progress, plan = self.progress, self._shard_plan
         row = StageRunRow(
             stage=self.stage.name,
             member=self.member,
@@ -166,7 +175,7 @@ class StageRun:
     @property
     def shards(self) -> range:
         """Numbers of the shards, once prepared."""
-        return range(len(self._planned.shards))
+        return range(len(self._dealt.shards))
 
     def prepare(self) -> None:
         """The stage's first step and the shard plan; both are found again by a resume."""
@@ -176,17 +185,17 @@ class StageRun:
             begin_with(self.workspace.layout, self.build, self.workspace.profile, self.workspace.remembered)
         layout = self.workspace.layout
         place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
-        self._plan = read_plan(place)
-        if self._plan is None or not self._files.has_prepared():
+        self._shard_plan = read_plan(place)
+        if self._shard_plan is None or not self._files.has_prepared():
             started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
-            if self._plan is None:
+            if self._shard_plan is None:
                 dealt = deal(prepared.items, self._rows_at_once(self._section.shard_rows))
-                self._plan = ShardPlan(dealt, prepared.accounting, started)
-                write_plan(place, layout.scratch, self._plan)
-        self.progress.rows_total = self._plan.n_items
-        keys = [key for shard in self._plan.shards for key in shard]
+                self._shard_plan = ShardPlan(dealt, prepared.accounting, started)
+                write_plan(place, layout.scratch, self._shard_plan)
+        self.progress.rows_total = self._shard_plan.n_items
+        keys = [key for shard in self._shard_plan.shards for key in shard]
         self._expected = plan_run(self.stage, self._context(), keys, self.workspace.models, layout)
         self._say("working")
 
@@ -203,7 +212,7 @@ class StageRun:
             raise
 
     async def _work(self, shard: int) -> dict[str, int]:
-        keys, label = self._planned.shards[shard], label_of(shard)
+        keys, label = self._dealt.shards[shard], label_of(shard)
         base = self._files.shard(label)
         again = passing_failures(base) if base else set(keys)
         pending = [key for key in keys if key in again]
@@ -218,12 +227,12 @@ class StageRun:
     def commit(self) -> Commit:
         """The last step, the accounting, and the one rename that makes everything visible."""
         self._say("committing")
-        items, partial = items_accounting(self._files, self._labels, self._planned.n_items)
+        items, partial = items_accounting(self._files, self._labels, self._dealt.n_items)
         limit, reason = self._section.max_failure_rate, self.progress.last_failure
         check_failure_rate(self.stage.name, items.n_failed, items.n_in, limit, reason)
         finished = self.stage.finish(self._context()) if self.stage.finish else Finished()
         self._files.write_step(FINISH, self.stage.finished, finished.rows)
-        accounting = self._planned.prepared + items.moved(finished.filtered)
+        accounting = self._dealt.prepared + items.moved(finished.filtered)
         accounting.check(f"stage {self.name} of build {self.build}")
         tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
         check_wordless(self._files, tables["llm_calls"], tables["replies"])
@@ -241,7 +250,7 @@ class StageRun:
             accounting=accounting,
             components=self.inputs.components,
             parents=self.inputs.parents,
-            started_at=self._planned.started_at,
+            started_at=self._dealt.started_at,
             ended_at=_now(),
             ends_chain=self.ends_chain,
             usage=usage_of(self._files, tables["llm_calls"]),
@@ -278,10 +287,11 @@ class StageRun:
         return int(self._completes.record["plan_revision"]) if self._completes else self.revision
 
     @property
-    def _planned(self) -> ShardPlan:
-        if self._plan is None:
+    def _dealt(self) -> ShardPlan:
+        """The shard plan of a run that is prepared."""
+        if self._shard_plan is None:
             raise StoreError(f"stage {self.stage.name} has no shard plan yet: prepare comes before work and commit")
-        return self._plan
+        return self._shard_plan
 
     @property
     def _labels(self) -> list[str]:
@@ -300,7 +310,7 @@ class StageRun:
 
     def _context(self) -> RunContext:
         def made(table: str) -> list[str]:
-            return self._files.made(table, self._labels if self._plan else ())
+            return self._files.made(table, self._labels if self._shard_plan else ())
 
         def writer(table: str) -> AbstractContextManager[PartWriter]:
             return self._files.writer(table)

@@ -17,11 +17,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.reply import said_in
 from tasks.foundation.llm.request import LOCAL_PROVIDERS, Message, ModelSpec
 from tasks.foundation.run.cost_plan import Basis
-from tasks.foundation.settings.checkout import CONFIGS
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout

@@ -21,8 +21,8 @@ from pydantic_core import to_jsonable_python
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource
 
+from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.checkout import CONFIGS
 from tasks.foundation.settings.sections import (
     AwarenessSection,
     ChatseedsSection,

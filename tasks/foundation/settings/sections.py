@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from tasks.foundation.settings.checkout import ROOT
+from tasks.foundation import ROOT
 from tasks.foundation.settings.types import (
     AtMost,
     Count,

@@ -13,9 +13,9 @@ from functools import cache
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
-from tasks.foundation.settings.checkout import CONFIGS
 from tasks.foundation.settings.strict_yaml import load_yaml
 
 

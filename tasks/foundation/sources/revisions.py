@@ -16,7 +16,7 @@ from urllib.parse import quote
 from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources.folders import find_files
 from tasks.foundation.sources.hub import commit_of
-from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.files import write_text
 from tasks.foundation.store.layout import Layout
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

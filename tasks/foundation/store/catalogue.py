@@ -23,10 +23,9 @@ from typing import Any
 import duckdb
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.store.commits import Commit, newest_build, read_commit
+from tasks.foundation.store.commits import Commit, newest_build, past_runs, read_commit, with_past
 from tasks.foundation.store.layout import Layout, is_build_name
-from tasks.foundation.store.parts import Part
-from tasks.foundation.store.runs import past_runs, with_past
+from tasks.foundation.store.parts import PartFile
 from tasks.foundation.tables import TABLES
 
 log = logging.getLogger(__name__)
@@ -155,11 +154,11 @@ def _rows_of(layout: Layout, key: Key, stamp: str) -> dict[str, list[dict[str, A
     commit, problem = _read(layout, key)
     summary = json.dumps(commit.summary().to_json(), ensure_ascii=False) if commit else None
     runs = with_past(commit.row() if commit else None, past_runs(layout, build, run))
-    told = {"profile": commit and commit.record.get("profile"), "ends_chain": commit is not None and commit.ends_chain}
+    facts = {"profile": commit and commit.record.get("profile"), "ends_chain": commit is not None and commit.ends_chain}
     named = [table for table in commit.tables if table in TABLES] if commit else []
     return {
         "records": [{"build": build, "run": run, "stamp": stamp, "problem": problem, "summary": summary}],
-        "runs": [{"run": run, "build": build, **told, **row.model_dump()} for row in runs],
+        "runs": [{"run": run, "build": build, **facts, **row.model_dump()} for row in runs],
         "files": [each for table in named if commit for each in _files(commit, table)],
     }
 
@@ -228,7 +227,7 @@ def _files(commit: Commit, table: str) -> list[dict[str, Any]]:
 _NUMBERED = re.compile(r"(.*/part-)(\d{5})([^/]*)")
 
 
-def lines_of(parts: Sequence[Part]) -> Iterator[str]:
+def lines_of(parts: Sequence[PartFile]) -> Iterator[str]:
     """The paths of parts, consecutive numbers as one line."""
     numbered = [match for part in parts if (match := _NUMBERED.fullmatch(part.path))]
     yield from (f"{part.path}|0|1|0|" for part in parts if not _NUMBERED.fullmatch(part.path))

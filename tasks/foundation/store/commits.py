@@ -1,7 +1,10 @@
-"""Commits: the JSON record that makes a stage's rows visible, all its tables at once.
+"""Commits: the JSON record that makes a stage's rows visible, all its tables at once; and the last runs of a stage that
+are committed no longer, or failed.
 
 {"build": "2026-12", "stage": "scenes", "member": null, "fingerprint": "3f9a…", "revision": 0, "partial": false,
  "tables": {"scenes": [{"path": …, "rows": 8, "hash": …, "label": "00000"}, …], …}, "accounting": …}
+
+artifacts/builds/2026-12/.runs/scenes.json     [{"state": "replaced", "revision": 0, …}, …], oldest first
 """
 
 from __future__ import annotations
@@ -9,20 +12,27 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.store.durable import write_text
+from tasks.foundation.store.files import write_text
 from tasks.foundation.store.layout import Layout, is_build_name, run_name
-from tasks.foundation.store.parts import Part, is_whole, sum_hashes
+from tasks.foundation.store.parts import PartFile, is_whole, sum_hashes
 from tasks.foundation.store.records import read_commit_record
-from tasks.foundation.store.runs import remember
-from tasks.foundation.tables.overview import StageRunRow, State
+from tasks.foundation.tables.operations import StageRunRow, State
 
 log = logging.getLogger(__name__)
+
+
+MOST_PAST_RUNS = 20
+"""Past runs that a stage of a build keeps."""
+
+_PAST_RUNS = TypeAdapter(list[StageRunRow])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +51,8 @@ class Commit:
     fingerprint: str
     revision: int
     partial: bool
-    tables: Mapping[str, tuple[Part, ...]]
-    drafts: Mapping[str, tuple[Part, ...]]
+    tables: Mapping[str, tuple[PartFile, ...]]
+    drafts: Mapping[str, tuple[PartFile, ...]]
     accounting: Accounting
     components: Mapping[str, str]
     parents: Mapping[str, str]
@@ -91,30 +101,12 @@ class Commit:
     def summary(self) -> Commit:
         """Itself without its files: one part a table stands for all of them. Says what the whole says of rows, hashes,
         parents and profile."""
-        told = {name: self.record[name] for name in ("profile", "overrides", "guest") if name in self.record}
-        tables = {table: (Part("", self.rows(table), self.table_hash(table), ""),) for table in self.tables}
-        return replace(self, tables=tables, drafts={}, columns={}, components={}, record=told)
+        kept = {name: self.record[name] for name in ("profile", "overrides", "guest") if name in self.record}
+        tables = {table: (PartFile("", self.rows(table), self.table_hash(table), ""),) for table in self.tables}
+        return replace(self, tables=tables, drafts={}, columns={}, components={}, record=kept)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "build": self.build,
-            "stage": self.stage,
-            "member": self.member,
-            "fingerprint": self.fingerprint,
-            "revision": self.revision,
-            "partial": self.partial,
-            "tables": _parts_to_json(self.tables),
-            "drafts": _parts_to_json(self.drafts),
-            "columns": {table: dict(columns) for table, columns in self.columns.items()},
-            "accounting": self.accounting.to_json(),
-            "components": dict(self.components),
-            "parents": dict(self.parents),
-            "started_at": self.started_at,
-            "ended_at": self.ended_at,
-            "ends_chain": self.ends_chain,
-            "usage": dict(self.usage),
-            "record": dict(self.record),
-        }
+        return {**asdict(self), "accounting": self.accounting.to_json()}
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> Commit:
@@ -128,12 +120,8 @@ class Commit:
         )
 
 
-def _parts_to_json(parts: Mapping[str, tuple[Part, ...]]) -> dict[str, Any]:
-    return {table: [part.to_json() for part in each] for table, each in parts.items()}
-
-
-def _parts_from_json(plain: Mapping[str, Any]) -> dict[str, tuple[Part, ...]]:
-    return {table: tuple(Part(**part) for part in each) for table, each in plain.items()}
+def _parts_from_json(plain: Mapping[str, Any]) -> dict[str, tuple[PartFile, ...]]:
+    return {table: tuple(PartFile(**part) for part in each) for table, each in plain.items()}
 
 
 def missing_parts(layout: Layout, commit: Commit) -> dict[str, int]:
@@ -222,8 +210,8 @@ def begun_with(layout: Layout, build: str) -> MadeWith | None:
         profile, overrides = note["profile"], note["overrides"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    told = isinstance(overrides, list) and all(isinstance(each, str) for each in [profile, *overrides])
-    return MadeWith(profile, tuple(overrides)) if told else None
+    readable = isinstance(overrides, list) and all(isinstance(each, str) for each in [profile, *overrides])
+    return MadeWith(profile, tuple(overrides)) if readable else None
 
 
 def made_with(commits: Mapping[str, Commit], guests: Collection[str]) -> MadeWith | None:
@@ -268,3 +256,32 @@ def newest_build(commits: Iterable[tuple[bool, datetime, str]]) -> str | None:
     ends one, else of the newest; None without any."""
     *_, build = max(commits, default=(None,))
     return build
+
+
+def remember(layout: Layout, build: str, row: StageRunRow) -> None:
+    """Adds a run to the past ones of its stage, of which the last MOST_PAST_RUNS are kept; StoreError when that cannot
+    be written. Whoever calls holds the stage's lock."""
+    kept = [each for each in past_runs(layout, build, _run(row)) if not each.is_of(row)]
+    rows = [each.model_dump(mode="json") for each in [*kept, row][-MOST_PAST_RUNS:]]
+    write_text(layout.past_runs(build, _run(row)), layout.scratch, json.dumps(rows, ensure_ascii=False, indent=1))
+
+
+def past_runs(layout: Layout, build: str, run: str) -> list[StageRunRow]:
+    """Runs of a stage that are past, oldest first; none where nothing is written down, or nothing that can be read,
+    since only people read it."""
+    try:
+        rows = _PAST_RUNS.validate_json(layout.past_runs(build, run).read_bytes())
+    except (OSError, ValidationError):
+        return []
+    return [row for row in rows if _run(row) == run]
+
+
+def _run(row: StageRunRow) -> str:
+    return run_name(row.stage, row.member)
+
+
+def with_past(committed: StageRunRow | None, past: Iterable[StageRunRow]) -> Sequence[StageRunRow]:
+    """All runs of a stage. A commit that is about to be replaced is written down as past before it is."""
+    if committed is None:
+        return list(past)
+    return [*(row for row in past if not row.is_of(committed)), committed]

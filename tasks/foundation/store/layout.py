@@ -9,8 +9,14 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.checkout import ROOT
+
+RELEASED = "release"
+"""What a build calls the pseudo-stage of an imported benchmark."""
+
+FINGERPRINT_DIGITS = 16
+"""Hex digits of a stage fingerprint (it is a folder name)."""
 
 BUILD = "[a-z0-9][a-z0-9._-]{0,63}"
 """The shape of a build's name."""

@@ -21,8 +21,7 @@ from typing import IO
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation.errors import BuildBusy
-from tasks.foundation.store.durable import told_of
-from tasks.foundation.store.scratch import lives
+from tasks.foundation.store.files import explain_write_errors, is_alive
 
 _POLL_SECONDS = 0.5
 
@@ -60,7 +59,7 @@ class Owner(BaseModel):
 def lock(path: Path, what: str, wait_seconds: float) -> Iterator[None]:
     """Hold the lock of `path`; BuildBusy naming the owner when it is not free within `wait_seconds`, StoreError when
     the folder cannot be written."""
-    with told_of(path):
+    with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+", encoding="utf-8")
     with file:
@@ -104,7 +103,7 @@ def at_work(path: Path) -> str | None:
         owner = Owner.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return str(owner) if owner.host == socket.gethostname() and lives(owner.pid) else None
+    return str(owner) if owner.host == socket.gethostname() and is_alive(owner.pid) else None
 
 
 def _owner(file: IO[str]) -> str:

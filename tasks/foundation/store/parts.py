@@ -20,12 +20,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.foundation.errors import TableError
-from tasks.foundation.store.durable import replace_file, replacing, told_of
+from tasks.foundation.store.files import explain_write_errors, replace_file, replacing
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import Table
 
@@ -38,7 +37,7 @@ _BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartFile:
     """One committed file: path relative to the artifacts folder, rows, content hash (64 hex digits),
     and the label of the step or shard that wrote it."""
 
@@ -46,9 +45,6 @@ class Part:
     rows: int
     hash: str
     label: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"path": self.path, "rows": self.rows, "hash": self.hash, "label": self.label}
 
 
 def write_part(layout: Layout, path: Path, table: Table, rows: pa.Table, facts: Mapping[str, str]) -> None:
@@ -137,7 +133,7 @@ class PartWriter:
 
     def _write(self, rows: pa.Table) -> None:
         try:
-            with told_of(self.stored.path):
+            with explain_write_errors(self.stored.path):
                 self._file.write_table(rows)
         except pa.ArrowInvalid as error:
             raise TableError(f"table {self.stored.table.name}: rows do not fit its schema: {error}") from None
@@ -147,13 +143,13 @@ class PartWriter:
 def open_part(layout: Layout, path: Path, table: Table) -> Iterator[PartWriter]:
     """A writer of one part, which is there, whole, once the block has ended without an error."""
     with replacing(path, layout.scratch) as temporary:
-        with told_of(path):
+        with explain_write_errors(path):
             file = pq.ParquetWriter(temporary, table.schema, compression="zstd")
         with file, ThreadPoolExecutor(1) as thread:
             writer = PartWriter(StoredRows(path, table), file, thread)
             yield writer
             writer.finish()
-            with told_of(path):
+            with explain_write_errors(path):
                 file.close()
 
 
@@ -212,13 +208,13 @@ def _schema_of(table: Table, columns: Sequence[str] | None) -> pa.Schema:
     return table.schema if columns is None else pa.schema([table.schema.field(name) for name in columns])
 
 
-def describe_part(layout: Layout, path: Path, table: Table, label: str) -> Part:
+def describe_part(layout: Layout, path: Path, table: Table, label: str) -> PartFile:
     """Row count and content hash of a part, read back from the file (also proves that it can be read)."""
     count, hashes = 0, []
     for batch in part_batches(path, table):
         count += batch.num_rows
         hashes.append(content_hash(pa.Table.from_batches([batch])))
-    return Part(layout.relative(path), count, sum_hashes(hashes), label)
+    return PartFile(layout.relative(path), count, sum_hashes(hashes), label)
 
 
 def content_hash(rows: pa.Table) -> str:
@@ -242,46 +238,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"no plain form for {type(value).__name__}")
-
-
-def read_frame(layout: Layout, table: Table, paths: Sequence[str]) -> pl.DataFrame:
-    """The rows of some parts as one polars frame in key order."""
-    parts = [read_part(layout.root / path, table) for path in paths]
-    rows = pa.concat_tables([table.schema.empty_table(), *parts])
-    return _framed(rows).sort(list(table.key), maintain_order=True)
-
-
-def read_portion(
-    layout: Layout,
-    table: Table,
-    paths: Sequence[str],
-    where: pl.Expr | None = None,
-    columns: Sequence[str] | None = None,
-) -> pl.DataFrame:
-    """As `read_frame`, of the rows that fulfil `where` and of some columns only; no others are held meanwhile."""
-    chosen = list(table.columns if columns is None else columns)
-    empty = _framed(table.schema.empty_table())
-    if not paths:
-        return empty.select(chosen)
-    files = [layout.root / path for path in paths]
-    rows = pl.scan_parquet(files, schema=empty.schema, glob=False, hive_partitioning=False, low_memory=True)
-    try:
-        found = (rows if where is None else rows.filter(where)).select({*chosen, *table.key}).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TableError(f"a part of table {table.name} cannot be read: {error}") from None
-    return found.sort(list(table.key), maintain_order=True).select(chosen)
-
-
-def portion(frame: pl.DataFrame, where: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
-    """The rows of a frame that fulfil `where` (all without it), with some columns (all without any)."""
-    chosen = frame if where is None else frame.filter(where)
-    return chosen if columns is None else chosen.select(columns)
-
-
-def _framed(rows: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(rows)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _open(path: Path) -> pq.ParquetFile:

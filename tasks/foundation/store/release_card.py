@@ -14,13 +14,16 @@ WHAT = {
     "persona_candidates": "the source personas of the seeds",
 }
 
+ITEMS = {"demo": frozenset({"awareness_items", "interaction_episodes"}), "eyt": frozenset({"chat_seeds"})}
+"""By benchmark: the tables that hold what is asked in it."""
+
 PAPERS = {
     "DEMO": (
-        {"awareness_items", "interaction_episodes"},
+        ITEMS["demo"],
         "Minzheng Wang and others, *DEMO: Reframing Dialogue Interaction with Fine-grained Element Modeling*",
     ),
     "EYT-Bench": (
-        {"chat_seeds"},
+        ITEMS["eyt"],
         "Jinglan Gong and others, *Enjoy Your Talk: A Human-Centered Benchmark for Multi-Turn Dialogue with Decoupled "
         "User Simulation, Target Modeling, and Judging*, arXiv 2607.10428",
     ),

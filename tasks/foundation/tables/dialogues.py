@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasks.foundation.tables.types import Float64, Int32, Json, Language, Row, Score10
+from tasks.foundation.tables.types import Float64, Int32, Json, Language, Row, Score10, Table
 
 Speaker = Annotated[Int32, Field(ge=1, le=2)]
 TurnIndex = Annotated[Int32, Field(ge=1)]
@@ -130,3 +130,15 @@ class InteractionEpisode(Row):
     relationship: str = Field(description="relation of the two")
     familiarity: Score10 = Field(description="0 strangers … 10 close for many years")
     source: Literal["build", "import"] = Field(description="made by this build, or imported")
+
+
+TABLES = (
+    Table("dialogues", Dialogue, ("dialogue_id",), "one row per synthesised dialogue"),
+    Table("utterances", Utterance, ("dialogue_id", "turn_index"), "one row per turn of a dialogue"),
+    Table("reviews", Review, ("dialogue_id", "element", "annotator"), "one row per label and annotator"),
+    Table("votes", Vote, ("dialogue_id", "element", "voter"), "one row per disputed label and panel member"),
+    Table("verdicts", Verdict, ("dialogue_id", "element"), "one row per label"),
+    Table("human_reviews", HumanReview, ("dialogue_id", "element", "reviewer"), "one row per label and reviewer"),
+    Table("awareness_items", AwarenessItem, ("item_id",), "one row per element awareness item"),
+    Table("interaction_episodes", InteractionEpisode, ("episode_id",), "one row per interaction episode"),
+)

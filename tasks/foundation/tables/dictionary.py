@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tasks.foundation.tables import TABLES, Table
-from tasks.foundation.tables.overview import OVERVIEW
+from tasks.foundation.tables.operations import OVERVIEW
 
 DICTIONARY = Path(__file__).resolve().parents[3] / "docs" / "tables.md"
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tasks.foundation.tables.types import Float32, Float64, Int32, Int64, Json, Language, Row
+from tasks.foundation.tables.types import Float32, Float64, Int32, Int64, Json, Language, Row, Table
 
 
 class BigFive(Row):
@@ -109,3 +109,12 @@ class Duplicate(Row):
         description="how it was found: exact, the same text; embedding, by cosine; minhash, by the share of character "
         "sequences in common"
     )
+
+
+TABLES = (
+    Table("persona_candidates", PersonaCandidate, ("persona_id",), "one row per source persona"),
+    Table("persona_pool", PersonaPoolRow, ("pool", "rank"), "one row per sampled persona"),
+    Table("characters", Character, ("character_id",), "one row per designed dialogue participant"),
+    Table("duplicates", Duplicate, ("table_name", "row_id"), "one row per dropped duplicate"),
+    Table("diversity", Diversity, ("table_name", "language", "statistic"), "one row per table, language and statistic"),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tasks.foundation.tables.types import Int32, Int64, Language, Row, Score10
+from tasks.foundation.tables.types import Int32, Int64, Language, Row, Score10, Table
 
 
 class SeedTurn(Row):
@@ -60,3 +60,11 @@ class Conflict(Row):
     talkway: str | None = Field(description="mode of the talk; null: not coherent or unreadable")
     selected: bool = Field(description="goes on to dialogue synthesis")
     selection_rank: Int32 | None = Field(description="0-based order of selection; null: not selected")
+
+
+TABLES = (
+    Table("seed_dialogues", SeedDialogue, ("seed_id",), "one row per usable seed dialogue"),
+    Table("scenes", Scene, ("scene_id",), "one row per distilled pair of goals and their scene"),
+    Table("pairings", Pairing, ("pairing_id",), "one row per scene with two characters"),
+    Table("conflicts", Conflict, ("pairing_id",), "one row per assessed pairing"),
+)

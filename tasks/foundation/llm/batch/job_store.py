@@ -20,7 +20,7 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.llm.batch.api import Refusal, Result
 from tasks.foundation.llm.batch.jobs import JOB_COLUMNS, Item, Job, job_of, outcome_of, stored, words_of
 from tasks.foundation.llm.cache import BUSY_SECONDS, switch_to_wal
-from tasks.foundation.store.private import private_file, private_folder
+from tasks.foundation.store.files import private_file, private_folder
 
 KEPT = timedelta(days=1)
 """How long an answer that is in the reply cache stays here too: another process may still wait for it."""

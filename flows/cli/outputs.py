@@ -1,0 +1,67 @@
+"""Commands for what can be had of a build without making rows: `colloquy report`, `check` and `release`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.chain.checks import ChecksFoundRows, check_build
+from tasks.foundation.store.commits import behind, commits_of
+from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.release import write_release
+from tasks.foundation.store.views import choose_build, shown_build
+
+
+def report(
+    build: Annotated[str | None, typer.Option(help="The build; the one that SQL shows when not given.")] = None,
+    transcripts: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many transcripts of each kind the page holds.")
+    ] = 100,
+    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+) -> None:
+    """Write artifacts/reports/BUILD/index.html: funnel, pools, labels, votes, leaderboards, faults, transcripts.
+
+    One file that needs no network. Works on a build that is not whole; what is missing says what would fill it.
+    """
+    from tasks.report.build import write_report  # the charts take a second to load, and no other command here has any
+
+    layout = Layout.default()
+    name = choose_build(layout, build)
+    path = write_report(layout, name, transcripts)
+    typer.echo(str(path))
+    if open_:
+        typer.launch(path.as_uri())
+
+
+def check(
+    build: Annotated[str | None, typer.Option(help="The build; the one that SQL shows when not given.")] = None,
+) -> None:
+    """Run every file of sql/checks, and count the rows of every file; exit code 7 when a check returns rows."""
+    layout = Layout.default()
+    name = build or shown_build(layout)
+    commits = commits_of(layout, name) if name else {}
+    outcomes = check_build(layout, name)
+    broken = [outcome for outcome in outcomes if outcome.rows]
+    for outcome in broken:
+        typer.echo(f"{outcome.name}: {outcome.rows} rows, for example")
+        for example in outcome.examples:
+            typer.echo("  " + ", ".join(f"{name}={value!r}" for name, value in example.items()))
+    for run, tables in behind(commits).items():
+        typer.echo(f"{run} was made from rows of {', '.join(tables)} that have changed since: run it again")
+    typer.echo(f"{len(outcomes) - len(broken)} of {len(outcomes)} checks found nothing")
+    if broken:
+        raise typer.Exit(ChecksFoundRows.exit_code)
+
+
+def release(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the release.", show_default=False)],
+    build: Annotated[str | None, typer.Option(help="The build; without it the one that SQL shows.")] = None,
+) -> None:
+    """Write the benchmark of a build (items, episodes, seeds, their personas) for others to evaluate on."""
+    layout = Layout.default()
+    name = choose_build(layout, build)
+    for table, rows in write_release(layout, name, folder).items():
+        typer.echo(f"{table:<22}{rows:>8,} rows")
+    typer.echo(f"released build {name} to {folder}")

@@ -1,8 +1,0 @@
--- one row per utterance
-select
-    build,
-    interaction_id,
-    turn_index,
-    speaker,
-    text,
-from parts
