@@ -17,10 +17,8 @@ from flows.chain.models_used import roles_by_alias
 from flows.server import environment
 from tasks.foundation import weights
 from tasks.foundation.errors import ColloquyError, StoreError
-from tasks.foundation.llm.models import check_ready
+from tasks.foundation.llm.models import ModelSpec, check_reachable, check_ready
 from tasks.foundation.llm.own_models import all_models
-from tasks.foundation.llm.reach import silent
-from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.settings.sections import Source
@@ -131,8 +129,8 @@ def _models(settings: Settings) -> Iterator[Finding]:
         except ColloquyError as error:
             yield Finding("model", str(error), error.exit_code)
             continue
-        problem = check_ready(spec) or silent(spec)
-        told = f"{problem or _ready(spec)}{_origin(spec.name) if spec.provider == 'embedded' else ''}"
+        problem = check_ready(spec) or check_reachable(spec)
+        told = f"{problem or _ready(spec)}{_origin(spec.weights)}"
         yield Finding("model", f"{told} ({', '.join(roles)})", 5 if problem else 0)
     by_name: dict[str | None, list[Language]] = {}
     for language in LANGUAGES:

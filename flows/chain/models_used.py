@@ -22,6 +22,6 @@ def roles_by_alias(settings: Settings) -> dict[str, list[str]]:
 def weights_needed(settings: Settings, models: Models) -> list[str]:
     """Names of the weights that a run cannot do without: of the settings' models and of the English encoder."""
     used = [models[alias] for alias in roles_by_alias(settings)]
-    names: Sequence[str] = [spec.name for spec in used if spec.provider == "embedded"]
+    names: Sequence[str] = [spec.weights for spec in used if spec.weights is not None]
     encoders = [] if settings.encoder.folder(settings.encoder.en) else [settings.encoder.en]
     return list(dict.fromkeys([*names, *encoders]))

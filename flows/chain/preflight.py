@@ -9,8 +9,7 @@ from flows import chain
 from flows.chain.status import Standing, standings
 from flows.options import RunOptions
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.models import check_ready
-from tasks.foundation.llm.reach import silent
+from tasks.foundation.llm.models import check_reachable, check_ready
 from tasks.foundation.run import Workspace
 from tasks.foundation.run.batching import check_mode, in_batches
 from tasks.foundation.run.context import RunContext
@@ -57,7 +56,7 @@ def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:
         check_budget(stage.name, settings, specs, batched=in_batches(settings, stage.name))
         if settings.llm.replay_only:
             continue
-        problems = [check_ready(spec) or silent(spec) for spec in specs]
+        problems = [check_ready(spec) or check_reachable(spec) for spec in specs]
         for problem in filter(None, problems):
             missing.setdefault(problem, []).append(stage.name)
     if missing:

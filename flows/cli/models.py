@@ -59,11 +59,11 @@ def _needed_by(profile: str) -> list[str]:
 
 
 def _weights_name(given: str) -> str:
-    """The weights of an alias; what is no alias of an embedded model is a name already."""
+    """The weights of an alias; what is no alias of a model with weights here is a name already."""
     from tasks.foundation.llm.models import load_models
 
     spec = dict(load_models()).get(given)
-    return spec.name if spec is not None and spec.provider == "embedded" else given
+    return spec.weights or given if spec is not None else given
 
 
 class _Report:

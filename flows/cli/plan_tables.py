@@ -10,8 +10,7 @@ from rich.table import Table
 
 from flows.chain.plan import RunPlan
 from tasks.foundation.llm.budget import Allowed
-from tasks.foundation.llm.models import retirement
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec, retirement
 from tasks.foundation.planning import meter
 from tasks.foundation.planning.calls import PlannedCalls, by_alias
 from tasks.foundation.planning.likely import Likely, earlier_requests, likely

@@ -10,10 +10,11 @@ import polars as pl
 from pydantic import BaseModel
 
 from tasks.foundation.errors import ModelError
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.providers.scripted import from_schema
 from tasks.foundation.llm.reply import BadReply, read, schema_of
-from tasks.foundation.llm.request import ModelSpec, ProviderCall
+from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.settings import load_settings
 from tasks.foundation.stage import Rows, Stage
 from tasks.foundation.store.parts import portion
@@ -228,7 +229,7 @@ class FakeAsker:
             call = ProviderCall(model("scripted-a"), messages, schema_of(expected), "reply", 0.0, 1000, 0, sample)
             plain = json.loads(from_schema(call))
         try:
-            return read(json.dumps(plain), expected, "stop").value
+            return read(json.dumps(plain), expected, "stop")
         except BadReply as trouble:
             raise ModelError(trouble.kind, trouble.sentence) from None
 

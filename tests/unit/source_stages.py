@@ -16,8 +16,8 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.prompts import Prompt
-from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored

@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 from flows import chain
 from flows.chain.plan import _run_plan, without_reasks
 from tasks.foundation.llm.budget import Allowed, Spent
-from tasks.foundation.llm.models import load_models
-from tasks.foundation.llm.request import Message, ModelSpec
+from tasks.foundation.llm.models import ModelSpec, load_models
+from tasks.foundation.llm.request import Message
 from tasks.foundation.planning.calls import PlannedCalls, by_alias, planned_calls
 from tasks.foundation.planning.estimate import Ask, Kind, Portion, View, estimator_of
 from tasks.foundation.planning.extremes import compact, largest, smallest

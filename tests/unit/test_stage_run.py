@@ -27,7 +27,6 @@ from tasks.foundation.errors import (
 )
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.planning.known import committed
 from tasks.foundation.run import StageRun, Workspace, files
@@ -37,6 +36,7 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.runs import past_runs
 from tasks.foundation.store.scratch import scratch_file
 from tasks.foundation.store.views import open_views, told_of_reading, use_build
+from tests.fakes.scripted import ScriptedProvider
 from tests.unit.echo_stage import KEYS, STAGE
 
 QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "llm.retry_base_seconds=0", "run.rows_in_flight=1")

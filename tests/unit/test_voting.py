@@ -230,7 +230,7 @@ def _change(element: str, value: Any = None, action: str = "edit") -> dict[str, 
 
 
 def _read(*changes: dict[str, Any], paths: tuple[str, ...] = PATHS):
-    return read(json.dumps({"changes": list(changes)}), review_reply(paths, 8), "stop").value
+    return read(json.dumps({"changes": list(changes)}), review_reply(paths, 8), "stop")
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_vote_is_one_of_the_candidates_shown_or_none() -> None:
 
     def voted(one: Any, two: Any):
         choices = {"question_1": one, "question_2": two}
-        return read(json.dumps({k: {"reason": "r", "candidate": v} for k, v in choices.items()}), model, "stop").value
+        return read(json.dumps({k: {"reason": "r", "candidate": v} for k, v in choices.items()}), model, "stop")
 
     assert voted(1, None).question_1.candidate == 1
     for one, two in ((2, 0), (-1, 0), (0, 3), ("1", 0), (0.5, 0)):

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.llm.cache_rows import COLUMNS, FOUND, CachedReply, Entry, cached, row_of, text_of, usage_in
 from tasks.foundation.llm.claims import Claims
-from tasks.foundation.llm.request import Usage
+from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage
 from tasks.foundation.store.private import private_file, private_folder
 
 BATCH_REPLIES = 64
@@ -51,23 +51,78 @@ create table if not exists replies (
 create index if not exists replies_by_stage on replies (stage, created_at);
 """
 
+COLUMNS = (
+    *("key", "request", "reply", "finish_reason", "usage", "model_reported", "seed_sent", "latency_seconds"),
+    *("run_id", "request_id", "stage", "alias", "created_at", "batched"),
+)
+
 _INSERT = (
     f"insert into replies ({', '.join(COLUMNS)}) values ({', '.join('?' * len(COLUMNS))}) on conflict (key) do nothing"
 )
+_SELECT = f"select {', '.join(COLUMNS)} from replies where key = ?"
 
-_SELECT = f"select {', '.join(FOUND)} from replies where key = ?"
+
+@dataclass(frozen=True, slots=True)
+class CachedReply:
+    """One completed physical call."""
+
+    key: str
+    request: str
+    """The call, as canonical JSON."""
+    reply: RawReply
+    run_id: str
+    """The stage run that paid for it."""
+    request_id: str
+    """The logical request that paid for it."""
+    stage: str
+    alias: str
+    created_at: datetime
+    batched: bool = False
+    """Whether it came in a batch job, and so at that price."""
+
+    def to_row(self) -> tuple[Any, ...]:
+        """Its values in the order of `COLUMNS`. ValueError for usage that could not be read again."""
+        reply = self.reply
+        usage = json.dumps(astuple(reply.usage))
+        parse_usage(usage)
+        what = (self.key, self.request, reply.text, reply.finish_reason, usage, reply.model_reported, reply.seed_sent)
+        who = (self.run_id, self.request_id, self.stage, self.alias, format_time(self.created_at), int(self.batched))
+        return (*what, reply.latency_seconds, *who)
+
+    @staticmethod
+    def from_row(row: tuple[Any, ...]) -> CachedReply:
+        """The reply of a row of `COLUMNS`. ValueError or TypeError for a row that is none of ours."""
+        key, request, text, finish_reason, usage, model_reported, seed_sent, latency, *rest = row
+        run_id, request_id, stage, alias, created_at, batched = rest
+        reply = RawReply(text, parse_usage(usage), finish_reason, model_reported, seed_sent, latency)
+        moment = datetime.fromisoformat(created_at)
+        return CachedReply(key, request, reply, run_id, request_id, stage, alias, moment, bool(batched))
+
+
+def parse_usage(text: str) -> Usage:
+    """The usage that a row keeps as JSON. Raises ValueError for anything else."""
+    counts = json.loads(text)
+    if not isinstance(counts, list) or len(counts) != len(fields(Usage)) or not all(map(_is_count, counts)):
+        raise ValueError(f"expected the tokens of a call, found {text[:200]!r}")
+    return Usage(*counts)
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value <= MOST_TOKENS)
+
+
+def format_time(moment: datetime) -> str:
+    """UTC in one fixed width, so that text order is time order."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """An entry on its way to the disk, and who waits for it."""
+    """A reply on its way to the disk, and who waits for it."""
 
-    entry: Entry
+    reply: CachedReply
     loop: asyncio.AbstractEventLoop
     written: asyncio.Future[CachedReply]
-
-
-_Told = tuple[asyncio.Future[CachedReply], CachedReply | BaseException]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +163,11 @@ class ReplyCache:
         try:
             with self._read_lock:
                 row = self._reader.execute(_SELECT, (key,)).fetchone()
-            return None if row is None else cached(row)
+            return None if row is None else CachedReply.from_row(row)
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._trouble("cannot be read", error) from error
 
-    async def put(self, entry: Entry) -> CachedReply:
+    async def put(self, reply: CachedReply) -> CachedReply:
         """What stands under the key once it is on disk: this reply, or that which another process had put there before.
 
         Raises StoreError when it could not be written. A reply whose caller is cancelled meanwhile is still written.
@@ -125,7 +180,7 @@ class ReplyCache:
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write_batches, name="reply-cache", daemon=True)
                 self._writer.start()
-            self._queue.put(_Waiting(entry, loop, written))
+            self._queue.put(_Waiting(reply, loop, written))
         return await written
 
     def stats(self) -> list[CacheStats]:
@@ -147,13 +202,13 @@ class ReplyCache:
         build = "substr(run_id, 1, instr(run_id, '/') - 1)"
         return [name for (name,) in self._read_all(f"select distinct {build} from replies order by 1") if name]
 
-    def paid_under(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
+    def paid_usage(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
         """Alias, whether in a batch job, and usage of every reply whose `run_id` begins so: what those runs have paid
         for."""
         after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         query = "select alias, batched, usage from replies where run_id >= ? and run_id < ?"
         rows = self._read_all(query, (prefix, after))
-        return ((alias, bool(batched), usage_in(usage)) for alias, batched, usage in rows)
+        return ((alias, bool(batched), parse_usage(usage)) for alias, batched, usage in rows)
 
     def prune(self, *, older_than: datetime | None = None, stage: str | None = None) -> int:
         """Deletes the replies that match every given condition; returns how many.
@@ -161,7 +216,7 @@ class ReplyCache:
         With no condition nothing is deleted: an empty cache is a deleted file.
         """
         conditions = {
-            "created_at < ?": text_of(older_than) if older_than else None,
+            "created_at < ?": format_time(older_than) if older_than else None,
             "stage = ?": stage,
         }
         chosen = {test: value for test, value in conditions.items() if value is not None}
@@ -190,7 +245,7 @@ class ReplyCache:
             after = found[-1][0]
             yield found
 
-    def take_in(self, batches: Iterable[Iterable[tuple[Any, ...]]]) -> int:
+    def add_rows(self, batches: Iterable[Iterable[tuple[Any, ...]]]) -> int:
         """Adds rows in the order of COLUMNS whose keys are new: all of them or, after an error, none. Returns how many.
 
         An error of the batches is raised as it is.
@@ -257,7 +312,7 @@ class ReplyCache:
     def _write(self, connection: sqlite3.Connection, batch: list[_Waiting]) -> None:
         """Commits a batch; where that fails each of its replies by itself, so that none is lost for another's sake."""
         try:
-            stored = _commit(connection, [waiting.entry for waiting in batch])
+            stored = _commit(connection, [waiting.reply for waiting in batch])
         except (sqlite3.Error, ValueError, OverflowError) as error:
             if len(batch) == 1:
                 _settle(batch, self._trouble("cannot be written", error))
@@ -311,11 +366,11 @@ def switch_to_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> list[CachedReply]:
-    """What stands under each entry's key afterwards."""
+def _commit(connection: sqlite3.Connection, replies: list[CachedReply]) -> list[CachedReply]:
+    """Stores the replies whose keys are new; returns what stands under each key afterwards."""
     connection.execute("begin immediate")
     try:
-        stored = [_stored(connection, entry) for entry in entries]
+        stored = [_store(connection, reply) for reply in replies]
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
@@ -324,29 +379,29 @@ def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> list[Cached
     return stored
 
 
-def _stored(connection: sqlite3.Connection, entry: Entry) -> CachedReply:
-    if connection.execute(_INSERT, row_of(entry)).rowcount:
-        return CachedReply(entry.reply, entry.run_id, entry.request_id, entry.created_at)
-    return cached(connection.execute(_SELECT, (entry.key,)).fetchone())
+def _store(connection: sqlite3.Connection, reply: CachedReply) -> CachedReply:
+    if connection.execute(_INSERT, reply.to_row()).rowcount:
+        return reply
+    return CachedReply.from_row(connection.execute(_SELECT, (reply.key,)).fetchone())
 
 
 def _settle(batch: list[_Waiting], outcome: list[CachedReply] | BaseException) -> None:
-    """Tells those who wait, with one wake-up for each event loop rather than one for each reply."""
+    """Answers those who wait, with one wake-up for each event loop rather than one for each reply."""
     outcomes: Sequence[CachedReply | BaseException]
     outcomes = [outcome] * len(batch) if isinstance(outcome, BaseException) else outcome
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, CachedReply | BaseException]]] = {}
     for waiting, one in zip(batch, outcomes, strict=True):
-        by_loop.setdefault(waiting.loop, []).append((waiting.written, one))
-    for loop, told in by_loop.items():
+        by_loop.setdefault(waiting.loop, []).append((waiting, one))
+    for loop, answers in by_loop.items():
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_resolve, told)
+            loop.call_soon_threadsafe(_answer, answers)
 
 
-def _resolve(told: list[_Told]) -> None:
-    for future, outcome in told:
-        if future.done():
+def _answer(answers: list[tuple[_Waiting, CachedReply | BaseException]]) -> None:
+    for waiting, outcome in answers:
+        if waiting.written.done():
             continue
         if isinstance(outcome, BaseException):
-            future.set_exception(outcome)
+            waiting.written.set_exception(outcome)
         else:
-            future.set_result(outcome)
+            waiting.written.set_result(outcome)

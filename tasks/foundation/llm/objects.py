@@ -67,7 +67,7 @@ LONGEST_LINE = 300
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may be a JSON object: `text[start:end]`, its `value`, and whether its syntax was `mended`.
+    """What may be a JSON object: `text[start:end]` and its `value`.
 
     `fault` and `sentence` say why the value is none or cannot be used. `ends` False: it is broken, and where
     it ends is not known, so that everything up to the end of the text may be part of it.
@@ -76,7 +76,6 @@ class Candidate:
     start: int
     end: int
     value: Any = None
-    mended: bool = False
     fault: Literal["unreadable", "invalid"] | None = None
     sentence: str = ""
     ends: bool = True
@@ -195,7 +194,7 @@ class _Objects:
             pairs = _Pairs()
             try:
                 value, mended_end = mended_at(self._text, start, pairs)
-                return Candidate(start, mended_end, value, mended=True, fault=pairs.fault, sentence=pairs.sentence)
+                return Candidate(start, mended_end, value, fault=pairs.fault, sentence=pairs.sentence)
             except ValueError:
                 self._mends_left -= 1
         if end is None or _HIDES_BRACES.search(self._text[start:end]):

@@ -1,4 +1,4 @@
-"""From what a model wrote to a checked value.
+"""From what a model wrote to a checked value, and the schema that it was asked to keep to.
 
 The text may hold reasoning, prose, code fences and several JSON objects; the last complete object
 that validates wins. Syntax is read leniently (see mend.py), content never: a score outside its range,
@@ -8,7 +8,7 @@ is not `agree`; a key given twice with different values and an object that does 
 
 >>> class Verdict(BaseModel):
 ...     score: int
->>> read('Sure! ```json\\n{"score": 7}\\n```', Verdict, "stop").value
+>>> read('Sure! ```json\\n{"score": 7}\\n```', Verdict, "stop")
 Verdict(score=7)
 """
 
@@ -16,28 +16,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, spoken_part
 from tasks.foundation.llm.redaction import encodable
-from tasks.foundation.llm.schema import schema_of
-
-__all__ = [
-    "BadReply",
-    "Candidate",
-    "Reading",
-    "clean",
-    "encodable",
-    "find_objects",
-    "read",
-    "said_in",
-    "schema_of",
-]
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
@@ -57,15 +45,7 @@ class BadReply(Exception):
         self.sentence = _bounded(sentence)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A usable reply: `value` as asked for, and whether its syntax had to be repaired."""
-
-    value: Any
-    repaired: bool = False
-
-
-def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Reading:
+def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Any:
     """`text` as an instance of `model`, or as cleaned plain text when `model` is None.
 
     Raises BadReply: `truncated` when the reply was cut off before it was complete, `unreadable`
@@ -105,12 +85,12 @@ def said_in(text: str) -> str:
     return spoken_part(clean(text))
 
 
-def _read_text(text: str, visible: str, cut_off: bool) -> Reading:
+def _read_text(text: str, visible: str, cut_off: bool) -> str:
     if cut_off:
         raise BadReply("truncated", "Your reply was cut off before it was complete.")
     if not visible:
         raise BadReply("unreadable", _wordless(text))
-    return Reading(visible)
+    return visible
 
 
 def _wordless(text: str) -> str:
@@ -135,7 +115,7 @@ def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
     return _NOTHING_MORE.fullmatch(after) is not None and (not in_list or "]" in after)
 
 
-def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> Reading:
+def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> BaseModel:
     """The last candidate that validates.
 
     One that cannot be read makes the reply unreadable: what came before it was not the last word. Raises
@@ -145,7 +125,7 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     next_start = len(text)
     for candidate in reversed(candidates):
         try:
-            return Reading(_usable(candidate, text[candidate.end : next_start], model), candidate.mended)
+            return _usable(candidate, text[candidate.end : next_start], model)
         except BadReply as trouble:
             troubles.append(trouble)
             if trouble.kind == "unreadable":
@@ -242,3 +222,116 @@ def _shown(found: Any) -> str:
 def _bounded(sentence: str) -> str:
     cut = sentence[:SENTENCE_CHARACTERS]
     return sentence if len(sentence) <= SENTENCE_CHARACTERS else cut + " …"
+
+
+@lru_cache(maxsize=512)
+def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema that providers are sent: references inlined, every object closed, the same each time.
+
+    A model that refers to itself keeps its `$defs`. The result is shared: do not change it.
+    """
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    if any(_refers_to_itself(name, definitions) for name in definitions):
+        schema["$defs"] = {name: _closed(part) for name, part in definitions.items()}
+        return dict(_closed(schema))
+    return dict(_closed(_inlined(schema, definitions)))
+
+
+def _inlined(part: Any, definitions: Mapping[str, Any]) -> Any:
+    """`part` with each `$ref` replaced by what it refers to; keys beside the reference win."""
+    if isinstance(part, list):
+        return [_inlined(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    beside = {key: _inlined(item, definitions) for key, item in part.items() if key != "$ref"}
+    if "$ref" not in part:
+        return beside
+    return {**_inlined(definitions[part["$ref"].rsplit("/", 1)[-1]], definitions), **beside}
+
+
+def _refers_to_itself(name: str, definitions: Mapping[str, Any]) -> bool:
+    reached: set[str] = set()
+    frontier = _references(definitions[name])
+    while frontier:
+        reached |= frontier
+        frontier = {found for known in frontier for found in _references(definitions[known])} - reached
+    return name in reached
+
+
+def _references(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return {found for item in part for found in _references(item)}
+    if not isinstance(part, dict):
+        return set()
+    own = {part["$ref"].rsplit("/", 1)[-1]} if isinstance(part.get("$ref"), str) else set()
+    return own | {found for item in part.values() for found in _references(item)}
+
+
+def _closed(part: Any, *, named: bool = False) -> Any:
+    """`part` with `additionalProperties: false` on objects and without pydantic's titles.
+
+    `named`: `part` maps field names to schemas, so a field called "title" is no title.
+    """
+    if isinstance(part, list):
+        return [_closed(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if named:
+        return {key: _closed(item) for key, item in part.items()}
+    result = {
+        key: _closed(item, named=key in ("properties", "$defs")) if key not in ("enum", "const", "default") else item
+        for key, item in part.items()
+        if key != "title"
+    }
+    if "properties" in result:
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+SURE = 20
+"""So many replies without a word, and none with one, stop a run at once."""
+
+FEWEST = 3
+"""So many, and none with a word, stop a stage before it is committed; fewer may be chance."""
+
+
+class SilentModels:
+    """Models none of whose replies had a word so far, with those replies: such a server is set wrong, and its model
+    is not to be scored 0."""
+
+    def __init__(self) -> None:
+        self._with_words: set[str] = set()
+        self._silent: dict[str, list[str]] = {}
+
+    def count(self, alias: str, kind: FailureKind | str | None, reply: str | None) -> None:
+        """Counts how a request ended; ModelUnavailable when its model has replied often and never with a word."""
+        if alias in self._with_words or reply is None:
+            return
+        if not is_silent(kind, reply):
+            self._with_words.add(alias)
+            return
+        replies = self._silent.setdefault(alias, [])
+        replies.append(reply)
+        if len(replies) == SURE:
+            raise silence_error(alias, replies)
+
+
+def is_silent(kind: FailureKind | str | None, reply: str | None) -> bool:
+    """Whether a request that failed with `kind` got a reply of thoughts alone, or an empty one. What a filter withheld
+    is no such reply, nor is one that never came."""
+    return kind in ("unreadable", "truncated") and reply is not None and not said_in(reply)
+
+
+def silence_error(alias: str, replies: list[str]) -> ModelUnavailable:
+    """What to tell the user of a model all of whose replies are silent."""
+    thoughts = sum(bool(clean(reply)) for reply in replies)
+    held = "are empty" if not thoughts else f"{thoughts} of them hold thoughts alone, the others are empty"
+    if thoughts == len(replies):
+        held = "hold thoughts alone"
+    return ModelUnavailable(
+        f"Model {alias!r} has not said a word: all {len(replies)} replies {held}. Its server is not set for this use, "
+        "and nothing was scored. Switch thinking off (extra_body of its entry in configs/models.yaml, for many "
+        "servers chat_template_kwargs: {enable_thinking: false}), or give it the tokens to think and then to answer "
+        "(max_tokens of the stage). Where the server itself was mended, draw new replies with --fresh."
+    )

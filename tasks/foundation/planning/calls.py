@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.pricing import Pricing, pricing_of
-from tasks.foundation.llm.request import ModelSpec, Usage
+from tasks.foundation.llm.request import Usage
 from tasks.foundation.planning.estimate import Ask
 from tasks.foundation.planning.span import Span
 from tasks.foundation.settings.sections import LlmSection

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.planning.meter import Meter, PromptSize, Reply
 from tasks.foundation.planning.span import Span
 from tasks.foundation.settings import Settings

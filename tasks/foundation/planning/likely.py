@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.pricing import pricing_of
-from tasks.foundation.llm.request import LOCAL_PROVIDERS, ModelSpec, Usage
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
+from tasks.foundation.llm.request import Usage
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.span import Span
 from tasks.foundation.store.commits import builds

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from tasks.foundation.ids import canonical_json
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.reply import schema_of
-from tasks.foundation.llm.request import Message, ModelSpec
+from tasks.foundation.llm.request import Message
 from tasks.foundation.planning.extremes import SHORT_PHRASE, compact, filler, smallest
 from tasks.foundation.planning.span import Span
 from tasks.foundation.settings.sections import LlmSection

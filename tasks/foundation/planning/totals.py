@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.foundation.llm.budget import Allowed
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.planning.calls import PlannedCalls
 from tasks.foundation.planning.span import Span
 

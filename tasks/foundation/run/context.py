@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import polars as pl
 
 from tasks.foundation.errors import StoreError, TableError
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import Settings
 from tasks.foundation.sources.revisions import Revisions

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.own_models import all_models
-from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables.types import Language

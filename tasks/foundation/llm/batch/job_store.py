@@ -9,17 +9,22 @@ prompts, are stored.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, Literal
 
-from tasks.foundation.errors import StoreError
-from tasks.foundation.llm.batch.api import Refusal, Result
-from tasks.foundation.llm.batch.jobs import JOB_COLUMNS, Item, Job, job_of, outcome_of, stored, words_of
+from tasks.foundation.errors import ModelError, ModelUnavailable, StoreError
+from tasks.foundation.llm.batch import Refusal, Result
 from tasks.foundation.llm.cache import BUSY_SECONDS, switch_to_wal
+from tasks.foundation.llm.failures import ProviderFailure
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.request import RawReply, Usage
 from tasks.foundation.store.private import private_file, private_folder
 
 KEPT = timedelta(days=1)
@@ -54,6 +59,76 @@ create table if not exists items (
 ) without rowid;
 create index if not exists items_by_tag on items (tag);
 """
+
+
+Endpoint = tuple[str, str | None, str | None, str | None]
+"""Provider, base URL, name of the key's environment variable, API version: who can be asked about a job."""
+
+_JOB_COLUMNS = (
+    "tag, provider, base_url, api_key_env, api_version, model, requests, state, created_at, job_id, outcome,"
+    " error_kind, error"
+)
+
+_KEPT = ("text", "finish_reason", "model_reported", "latency_seconds")
+"""Of a reply, beside its usage; the seed sent is the call's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One row of `jobs`."""
+
+    tag: str
+    """Our own name of the job, which it carries at the provider, too."""
+    provider: str
+    base_url: str | None
+    api_key_env: str | None
+    api_version: str | None
+    model: str
+    requests: int = 0
+    state: Literal["intended", "submitted", "ended"] = "intended"
+    created_at: str | None = None
+    job_id: str | None = None
+    """The provider's name of the job, once it has taken it."""
+    outcome: str | None = None
+    failure: Refusal | None = None
+    """Why the requests that it did not answer have no reply; None: they are sent anew."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self.provider, self.base_url, self.api_key_env, self.api_version
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the provider's id, or our tag before there is one."""
+        return self.job_id or self.tag
+
+    def spec(self) -> ModelSpec:
+        """Enough of the model to ask its endpoint about the job."""
+        return ModelSpec(
+            alias=self.model,
+            provider=self.provider,
+            name=self.model,
+            family="unknown",
+            base_url=self.base_url,
+            api_key_env=self.api_key_env,
+            api_version=self.api_version,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Where one request is: in the job `tag`, waiting, answered or failed."""
+
+    tag: str
+    outcome: RawReply | Refusal | None
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.outcome is None
+
+    @property
+    def failed(self) -> bool:
+        return not self.is_waiting and not isinstance(self.outcome, RawReply)
 
 
 class JobStore:
@@ -104,9 +179,9 @@ class JobStore:
             connection.execute("delete from items where tag = ? and state = 'waiting'", (tag,))
             connection.execute("delete from jobs where tag = ? and state = 'intended'", (tag,))
 
-    def land(self, tag: str, results: Iterable[Result]) -> None:
+    def keep(self, tag: str, results: Iterable[Result]) -> None:
         """Keeps what came back of a job. What is here already stays as it is."""
-        rows = [(*stored(result.outcome), result.key, tag) for result in results if result.outcome is not None]
+        rows = [(*_item_row(result.outcome), result.key, tag) for result in results if result.outcome is not None]
         with self._transaction() as connection:
             connection.executemany(
                 "update items set state = ?, reply = ?, error_kind = ?, error = ?"
@@ -116,7 +191,7 @@ class JobStore:
 
     def end(self, tag: str, outcome: str, failure: Refusal | None = None) -> None:
         """Everything the job gave has landed: what it did not answer is free again."""
-        kind, text = words_of(failure)
+        kind, text = _refusal_row(failure)
         with self._transaction() as connection:
             connection.execute("delete from items where tag = ? and state = 'waiting'", (tag,))
             connection.execute(
@@ -127,14 +202,14 @@ class JobStore:
 
     def job(self, tag: str) -> Job | None:
         with self._reading() as connection:
-            row = connection.execute(f"select {JOB_COLUMNS} from jobs where tag = ?", (tag,)).fetchone()
-        return None if row is None else job_of(row)
+            row = connection.execute(f"select {_JOB_COLUMNS} from jobs where tag = ?", (tag,)).fetchone()
+        return None if row is None else _job(row)
 
     def open_jobs(self) -> list[Job]:
         """Jobs that have not ended, oldest first."""
         with self._reading() as connection:
-            query = f"select {JOB_COLUMNS} from jobs where state <> 'ended' order by created_at"
-            return [job_of(row) for row in connection.execute(query)]
+            query = f"select {_JOB_COLUMNS} from jobs where state <> 'ended' order by created_at"
+            return [_job(row) for row in connection.execute(query)]
 
     def keys_of(self, tag: str) -> set[str]:
         with self._reading() as connection:
@@ -164,11 +239,11 @@ class JobStore:
     def _items(connection: sqlite3.Connection, keys: Collection[str]) -> Iterator[tuple[str, Item]]:
         every = list(keys)
         for start in range(0, len(every), _AT_ONCE):
-            some = every[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
+            chunk = every[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(chunk))
             query = f"select key, tag, state, reply, error_kind, error from items where key in ({marks})"
-            for key, tag, *columns in connection.execute(query, some):
-                yield key, Item(tag, outcome_of(*columns))
+            for key, tag, *columns in connection.execute(query, chunk):
+                yield key, Item(tag, _item_outcome(*columns))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -195,6 +270,42 @@ class JobStore:
                 f"The list of batch jobs {self.path} cannot be {what}: {error}. Check the disk's free space and"
                 " permissions; jobs at the provider go on, and what was stored before is safe."
             ) from error
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    """The job of a row of `_JOB_COLUMNS`."""
+    *values, kind, text = row
+    return replace(Job(*values), failure=_refusal(kind, text))
+
+
+def _item_row(outcome: RawReply | Refusal) -> tuple[str, str | None, str | None, str | None]:
+    """State, reply, error kind and error of an item."""
+    if isinstance(outcome, RawReply):
+        kept = {name: getattr(outcome, name) for name in _KEPT} | {"usage": asdict(outcome.usage)}
+        return "answered", json.dumps(kept), None, None
+    return "failed", None, *_refusal_row(outcome)
+
+
+def _item_outcome(state: str, reply: str | None, kind: Any, text: Any) -> RawReply | Refusal | None:
+    """`_item_row` read back; None: the request waits."""
+    if state == "answered":
+        kept = json.loads(reply or "{}")
+        return RawReply(**(kept | {"usage": Usage(**kept["usage"])}))
+    return _refusal(kind, text) if state == "failed" else None
+
+
+def _refusal_row(refusal: Refusal | None) -> tuple[str | None, str | None]:
+    """Kind and text; ModelUnavailable has no kind."""
+    if refusal is None:
+        return None, None
+    return (refusal.kind if isinstance(refusal, ModelError) else None), str(refusal)
+
+
+def _refusal(kind: Any, text: Any) -> Refusal | None:
+    """`_refusal_row` read back."""
+    if text is None:
+        return None
+    return ModelUnavailable(text) if kind is None else ProviderFailure(kind, text)
 
 
 def _now() -> str:

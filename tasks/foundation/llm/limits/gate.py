@@ -16,13 +16,13 @@ import asyncio
 from collections import Counter, deque
 from dataclasses import dataclass
 from textwrap import shorten
+from weakref import WeakKeyDictionary
 
 from tasks.foundation.errors import FailureKind, ModelUnavailable
+from tasks.foundation.ids import digest
 from tasks.foundation.llm.limits.in_flight import InFlight
-from tasks.foundation.llm.limits.learned import LearnedRate
-from tasks.foundation.llm.limits.lender import Lender, Loan
-from tasks.foundation.llm.limits.pace import Pace
-from tasks.foundation.llm.quota import Quota
+from tasks.foundation.llm.limits.rates import LearnedRate, Pace, Quota, SharedLimits, SharedRate
+from tasks.foundation.llm.models import ModelSpec
 
 BREAKER_FAILURES = 5
 """Server, connection and time-out failures in a row after which only a probe goes out."""
@@ -53,7 +53,7 @@ class Result:
     said."""
 
     kind: FailureKind | None = None
-    said: str = ""
+    sentence: str = ""
     tokens: float | None = None
     retry_after_seconds: float | None = None
     quota: Quota | None = None
@@ -81,7 +81,7 @@ class Gate:
         base_pause_seconds: float = 0.5,
         outage_seconds: float = 120.0,
         minute: float = 60.0,
-        lender: Lender | None = None,
+        shared: SharedLimits | None = None,
         shared_as: str | None = None,
     ) -> None:
         self.name = name
@@ -92,10 +92,10 @@ class Gate:
         self._requests = Pace(requests_per_minute, minute) if requests_per_minute else None
         self._tokens = Pace(tokens_per_minute, minute) if tokens_per_minute else None
         self._minute = minute
-        self._loans = {
-            unit: Loan(lender, f"{shared_as or name}/{unit}", per_minute, self._grant)
+        self._shared = {
+            unit: SharedRate(shared, f"{shared_as or name}/{unit}", per_minute, self._grant)
             for unit, per_minute in (("requests", requests_per_minute), ("tokens", tokens_per_minute))
-            if lender is not None and per_minute
+            if shared is not None and per_minute
         }
         self._waiting: dict[str, deque[_Waiter]] = {}
         self._in_use: Counter[str] = Counter()
@@ -112,7 +112,7 @@ class Gate:
         self._level_before_cut: int | None = None
         self._trouble_since: float | None = None
         self._last_trouble: FailureKind | None = None
-        self._last_said = ""
+        self._last_sentence = ""
 
     @property
     def counts_tokens(self) -> bool:
@@ -127,7 +127,7 @@ class Gate:
         """Why nothing goes out at this moment, for people; None when calls go out."""
         left = self._paused_until - _now()
         if left > 0.5:
-            return f"{self.name}: {self._trouble_told() or 'quota used up'}, next try in {left:.0f} s"
+            return f"{self.name}: {self._describe_trouble() or 'quota used up'}, next try in {left:.0f} s"
         return None
 
     async def enter(self, role: str, tokens: float = 0.0) -> Permit:
@@ -160,10 +160,10 @@ class Gate:
         if result.retry_after_seconds is not None:
             self._pause(now, result.retry_after_seconds)
         if result.kind == "rate_limited":
-            self._last_said = result.said
+            self._last_sentence = result.sentence
             self._refused(permit, now)
         elif result.kind in ("timeout", "server", "connection"):
-            self._last_said = result.said
+            self._last_sentence = result.sentence
             self._in_trouble(permit, result.kind, now)
         else:
             self._answered(permit, now)
@@ -227,7 +227,8 @@ class Gate:
     def _give_up(self, seconds: float) -> None:
         error = ModelUnavailable(
             f"{self.name} has answered nothing for {seconds:.0f} s (llm.outage_seconds = {self.outage_seconds:g}); the "
-            f"last failure was {self._trouble_told()}. What was answered is kept: run the same command when it is back."
+            f"last failure was {self._describe_trouble()}. What was answered is kept: run the same command when it is "
+            "back."
         )
         self.turn_away(error)
         self._failed_probes, self._trouble_since = 0, None
@@ -237,11 +238,11 @@ class Gate:
         if self._trouble_since is None:
             self._trouble_since = now
 
-    def _trouble_told(self) -> str:
+    def _describe_trouble(self) -> str:
         """The latest failure for people: its kind and the beginning of its sentence; empty: there was none."""
         if self._last_trouble is None:
             return ""
-        said = f" ({shorten(self._last_said, LONGEST_REASON, placeholder=' …')})" if self._last_said else ""
+        said = f" ({shorten(self._last_sentence, LONGEST_REASON, placeholder=' …')})" if self._last_sentence else ""
         return f"{self._last_trouble}{said}"
 
     def _rate_binds(self, permit: Permit) -> bool:
@@ -274,10 +275,10 @@ class Gate:
         if wait > CLOCK_TICK:
             self._wake_in(wait)
             return False
-        return not self._loans or self._borrowed(tokens)
+        return not self._shared or self._take_shared(tokens)
 
-    def _borrowed(self, tokens: float) -> bool:
-        requests, shared_tokens = self._loans.get("requests"), self._loans.get("tokens")
+    def _take_shared(self, tokens: float) -> bool:
+        requests, shared_tokens = self._shared.get("requests"), self._shared.get("tokens")
         if requests is not None and not requests.take(1.0):
             return False
         if shared_tokens is not None and not shared_tokens.take(tokens):
@@ -336,6 +337,56 @@ class Gate:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_later(seconds, self._grant)
+
+
+class Gates:
+    """The gates of a process: one for each (provider, model, base URL, key), whoever asks. Each is made on first use
+    and kept, with all that it has learned.
+
+    `shared`: limits a minute that other processes keep as well; None: this process has them to itself.
+    """
+
+    def __init__(self, *, minute: float = 60.0, shared: SharedLimits | None = None) -> None:
+        self._shared = shared
+        self._minute = minute
+        self._gates: dict[tuple[str, str, str | None, str | None], Gate] = {}
+
+    def of(self, spec: ModelSpec, *, base_pause_seconds: float, outage_seconds: float) -> Gate:
+        """The gate of a model; the patience is that of whoever asked last."""
+        key = (spec.provider, spec.name, spec.base_url, spec.api_key_env)
+        gate = self._gates.get(key)
+        if gate is None:
+            gate = self._gates[key] = Gate(
+                spec.name,
+                max_in_flight=spec.max_in_flight,
+                requests_per_minute=spec.requests_per_minute,
+                tokens_per_minute=spec.tokens_per_minute,
+                minute=self._minute,
+                shared=self._shared,
+                shared_as=f"{spec.name}-{digest(key)[:6]}",
+            )
+        gate.set_cap(spec.max_in_flight)
+        gate.base_pause_seconds, gate.outage_seconds = base_pause_seconds, outage_seconds
+        return gate
+
+    def share(self, shared: SharedLimits) -> None:
+        """From now on new gates keep their limits a minute together with other processes; the first of them stays."""
+        self._shared = self._shared or shared
+
+    def describe(self) -> list[str]:
+        """Why models are not being asked at this moment, one sentence each."""
+        return [reason for gate in self._gates.values() if (reason := gate.describe())]
+
+
+_OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, Gates] = WeakKeyDictionary()
+
+
+def gates_of_process() -> Gates:
+    """The gates that all stages and shards of this process (its running event loop) share."""
+    loop = asyncio.get_running_loop()
+    if loop not in _OF_LOOP:
+        _OF_LOOP[loop] = Gates()
+    return _OF_LOOP[loop]
 
 
 def _paced(pace: Pace | None, per_minute: float, minute: float) -> Pace:

@@ -9,7 +9,8 @@ import aiohttp
 import httpx2
 import openai
 
-from tasks.foundation.llm.failures import ProviderFailure, brief, unexpected
+from tasks.foundation.llm.failures import ProviderFailure, unexpected_failure
+from tasks.foundation.llm.redaction import brief
 
 
 def http_client() -> httpx2.AsyncClient:
@@ -18,21 +19,21 @@ def http_client() -> httpx2.AsyncClient:
     return openai.DefaultAioHttpClient(follow_redirects=False)
 
 
-def failure_on_the_way(
+def connection_failure(
     error: BaseException, url: str, seconds: float, secrets: Iterable[str | None] = ()
 ) -> ProviderFailure:
     """`timeout` after `seconds`, `connection` where no HTTP came about, `server` for whatever nobody foresaw."""
     match error:
         case httpx2.ConnectTimeout():  # aiohttp's broken connections come as one
-            return ProviderFailure("connection", f"no connection to {url}: {_told(error, secrets)}")
+            return ProviderFailure("connection", f"no connection to {url}: {_describe(error, secrets)}")
         case TimeoutError() | httpx2.TimeoutException():
             return ProviderFailure("timeout", f"{url} sent no reply within {seconds:g} s")
         case httpx2.HTTPError() | aiohttp.ClientError() | OSError():
-            return ProviderFailure("connection", f"no connection to {url}: {_told(error, secrets)}")
-    return unexpected(error, secrets)
+            return ProviderFailure("connection", f"no connection to {url}: {_describe(error, secrets)}")
+    return unexpected_failure(error, secrets)
 
 
-def redirected(asked: str, response: httpx2.Response, secrets: Iterable[str | None] = ()) -> ProviderFailure:
+def redirect_failure(asked: str, response: httpx2.Response, secrets: Iterable[str | None] = ()) -> ProviderFailure:
     """The failure for an answer that names another address."""
     target = urlsplit(urljoin(asked, response.headers.get("location", "")))
     there = brief(f"{target.scheme}://{target.netloc.rpartition('@')[2]}{target.path}", secrets)
@@ -43,5 +44,5 @@ def redirected(asked: str, response: httpx2.Response, secrets: Iterable[str | No
     )
 
 
-def _told(error: BaseException, secrets: Iterable[str | None]) -> str:
+def _describe(error: BaseException, secrets: Iterable[str | None]) -> str:
     return brief(str(error) or type(error).__name__, secrets)
