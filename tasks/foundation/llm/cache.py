@@ -1,20 +1,20 @@
 """Every reply that was paid for, kept under the key of the call that got it.
 
 One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
-for who bought another. Replies are written in batches by one thread; `put` returns when the batch is on disk. Errors
+for who bought another. Replies are written by one thread, those together that have come meanwhile; `put` returns when its own is on disk. Errors
 are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same path.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,10 +26,10 @@ from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage
 from tasks.foundation.store.private import private_file, private_folder
 
 BATCH_REPLIES = 64
-BATCH_SECONDS = 0.01
-QUIET_SECONDS = 0.003
-"""A batch is also closed when nothing has arrived for this long: a lone request need not wait."""
+GATHER_SECONDS = 0.003
+"""So long the first of a batch waits for others: each commit costs a flush of the disk."""
 BUSY_SECONDS = 60.0
+"""How long another process may hold the file."""
 
 _SCHEMA = """
 create table if not exists replies (
@@ -117,15 +117,6 @@ def format_time(moment: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A reply on its way to the disk, and who waits for it."""
-
-    reply: CachedReply
-    loop: asyncio.AbstractEventLoop
-    written: asyncio.Future[CachedReply]
-
-
-@dataclass(frozen=True, slots=True)
 class CacheStats:
     """One line per stage and alias; token counts are sums of what was reported, `unreported` the replies they lack."""
 
@@ -145,11 +136,11 @@ class ReplyCache:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._read_lock = threading.Lock()
-        self._start_lock = threading.Lock()
         self._reader = self._connect()
         self.claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
+        self._unwritten: deque[tuple[CachedReply, Future[CachedReply]]] = deque()
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
+        self._writer: sqlite3.Connection | None = None
         self._closed = False
 
     def __enter__(self) -> ReplyCache:
@@ -172,16 +163,14 @@ class ReplyCache:
 
         Raises StoreError when it could not be written. A reply whose caller is cancelled meanwhile is still written.
         """
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[CachedReply] = loop.create_future()
-        with self._start_lock:
-            if self._closed:
-                raise StoreError(f"The reply cache {self.path} is closed.")
-            if self._writer is None:
-                self._writer = threading.Thread(target=self._write_batches, name="reply-cache", daemon=True)
-                self._writer.start()
-            self._queue.put(_Waiting(reply, loop, written))
-        return await written
+        written: Future[CachedReply] = Future()
+        written.set_running_or_notify_cancel()  # from now on nobody can cancel it
+        self._unwritten.append((reply, written))
+        try:
+            self._writing.submit(self._write_batch)
+        except RuntimeError:
+            raise StoreError(f"The reply cache {self.path} is closed.") from None
+        return await asyncio.wrap_future(written)
 
     def stats(self) -> list[CacheStats]:
         """Replies and tokens by stage and alias, in that order."""
@@ -266,14 +255,12 @@ class ReplyCache:
 
     def close(self) -> None:
         """Writes what is waiting and closes the file; a second close does nothing."""
-        with self._start_lock:
-            already, self._closed = self._closed, True
-            writer = self._writer
-        if already:
+        if self._closed:
             return
-        if writer is not None:
-            self._queue.put(None)
-            writer.join()
+        self._closed = True
+        self._writing.shutdown()
+        if self._writer is not None:
+            self._writer.close()
         self.claims.close()
         with self._read_lock:
             self._reader.close()
@@ -291,53 +278,36 @@ class ReplyCache:
             raise self._trouble("cannot be opened", error) from error
         return connection
 
-    def _write_batches(self) -> None:
-        """The writer thread: a batch is closed after 10 ms, 64 replies or a quiet moment."""
-        connection: sqlite3.Connection | None = None
-        stopping = False
-        while not stopping:
-            batch, stopping = self._next_batch()
-            if not batch:
-                continue
-            try:
-                connection = connection or self._connect()
-                self._write(connection, batch)
-            except StoreError as error:
-                _settle(batch, error)
-            except BaseException as error:  # noqa: BLE001 - a bug: the waiters must hear of it rather than hang
-                _settle(batch, error)
-        if connection is not None:
-            connection.close()
+    def _write_batch(self) -> None:
+        """In the writer's thread, once for each `put`: commits what is waiting, which may be nothing any more."""
+        if not self._unwritten:
+            return
+        time.sleep(GATHER_SECONDS)
+        batch = [self._unwritten.popleft() for _ in range(min(len(self._unwritten), BATCH_REPLIES))]
+        try:
+            if self._writer is None:
+                self._writer = self._connect()
+            self._write(self._writer, batch)
+        except BaseException as error:  # noqa: BLE001 - also a bug: who waits must hear of it rather than hang
+            for _, written in batch:
+                if not written.done():
+                    written.set_exception(error)
 
-    def _write(self, connection: sqlite3.Connection, batch: list[_Waiting]) -> None:
+    def _write(self, connection: sqlite3.Connection, batch: list[tuple[CachedReply, Future[CachedReply]]]) -> None:
         """Commits a batch; where that fails each of its replies by itself, so that none is lost for another's sake."""
         try:
-            stored = _commit(connection, [waiting.reply for waiting in batch])
+            stored = _commit(connection, [reply for reply, _ in batch])
         except (sqlite3.Error, ValueError, OverflowError) as error:
             if len(batch) == 1:
-                _settle(batch, self._trouble("cannot be written", error))
-            else:
-                for waiting in batch:
-                    self._write(connection, [waiting])
+                raise self._trouble("cannot be written", error) from None
+            for one in batch:
+                try:
+                    self._write(connection, [one])
+                except StoreError as trouble:
+                    one[1].set_exception(trouble)
         else:
-            _settle(batch, stored)
-
-    def _next_batch(self) -> tuple[list[_Waiting], bool]:
-        """What to commit together, and whether it is the last."""
-        first = self._queue.get()
-        if first is None:
-            return [], True
-        batch = [first]
-        deadline = time.monotonic() + BATCH_SECONDS
-        while len(batch) < BATCH_REPLIES:
-            try:
-                item = self._queue.get(timeout=min(QUIET_SECONDS, max(0.0, deadline - time.monotonic())))
-            except queue.Empty:
-                break
-            if item is None:
-                return batch, True
-            batch.append(item)
-        return batch, False
+            for (_, written), found in zip(batch, stored, strict=True):
+                written.set_result(found)
 
     def _read_all(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
@@ -383,25 +353,3 @@ def _store(connection: sqlite3.Connection, reply: CachedReply) -> CachedReply:
     if connection.execute(_INSERT, reply.to_row()).rowcount:
         return reply
     return CachedReply.from_row(connection.execute(_SELECT, (reply.key,)).fetchone())
-
-
-def _settle(batch: list[_Waiting], outcome: list[CachedReply] | BaseException) -> None:
-    """Answers those who wait, with one wake-up for each event loop rather than one for each reply."""
-    outcomes: Sequence[CachedReply | BaseException]
-    outcomes = [outcome] * len(batch) if isinstance(outcome, BaseException) else outcome
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, CachedReply | BaseException]]] = {}
-    for waiting, one in zip(batch, outcomes, strict=True):
-        by_loop.setdefault(waiting.loop, []).append((waiting, one))
-    for loop, answers in by_loop.items():
-        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_answer, answers)
-
-
-def _answer(answers: list[tuple[_Waiting, CachedReply | BaseException]]) -> None:
-    for waiting, outcome in answers:
-        if waiting.written.done():
-            continue
-        if isinstance(outcome, BaseException):
-            waiting.written.set_exception(outcome)
-        else:
-            waiting.written.set_result(outcome)
