@@ -1,8 +1,9 @@
 """Every reply that was paid for, kept under the key of the call that got it.
 
 One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
-for who bought another. Replies are written by one thread, those together that have come meanwhile; `put` returns when its own is on disk. Errors
-are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same path.
+for who bought another. One thread writes, together what has come meanwhile; `put` returns when its reply is on disk.
+Errors are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same
+path.
 """
 
 from __future__ import annotations
@@ -267,16 +268,9 @@ class ReplyCache:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            private_folder(self.path.parent)
-            private_file(self.path)
-            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
-            connection.execute("pragma auto_vacuum = incremental")
-            switch_to_wal(connection)
-            connection.execute("pragma synchronous = full")
-            connection.executescript(_SCHEMA)
+            return open_database(self.path, _SCHEMA)
         except (sqlite3.Error, OSError) as error:
             raise self._trouble("cannot be opened", error) from error
-        return connection
 
     def _write_batch(self) -> None:
         """In the writer's thread, once for each `put`: commits what is waiting, which may be nothing any more."""
@@ -323,8 +317,23 @@ class ReplyCache:
         return StoreError(f"The reply cache {self.path} {what}: {error}. {advice}")
 
 
-def switch_to_wal(connection: sqlite3.Connection) -> None:
-    """WAL mode. Two processes that create the file at once get "locked" here whatever the timeout."""
+def open_database(path: Path, schema: str) -> sqlite3.Connection:
+    """The SQLite file, its owner's alone and made if need be: for any thread, in WAL mode, flushed at each commit.
+
+    Raises sqlite3.Error or OSError.
+    """
+    private_folder(path.parent)
+    private_file(path)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+    connection.execute("pragma auto_vacuum = incremental")
+    _switch_to_wal(connection)
+    connection.execute("pragma synchronous = full")
+    connection.executescript(schema)
+    return connection
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Two processes that create the file at once get "locked" here whatever the timeout."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

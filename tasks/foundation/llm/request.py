@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
@@ -131,16 +131,9 @@ class Usage:
         return self.prompt_tokens is not None and self.completion_tokens is not None
 
     def __add__(self, other: Usage) -> Usage:
-        def plus(a: int | None, b: int | None) -> int | None:
-            return b if a is None else a if b is None else a + b
-
-        return Usage(
-            plus(self.prompt_tokens, other.prompt_tokens),
-            plus(self.cached_tokens, other.cached_tokens),
-            plus(self.completion_tokens, other.completion_tokens),
-            plus(self.reasoning_tokens, other.reasoning_tokens),
-            plus(self.cache_write_tokens, other.cache_write_tokens),
-        )
+        """What was reported of both."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Usage(*(b if a is None else a if b is None else a + b for a, b in pairs))
 
 
 @dataclass(frozen=True, slots=True)

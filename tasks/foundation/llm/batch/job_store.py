@@ -21,11 +21,10 @@ from typing import Any, Literal
 
 from tasks.foundation.errors import ModelError, ModelUnavailable, StoreError
 from tasks.foundation.llm.batch import Refusal, Result
-from tasks.foundation.llm.cache import BUSY_SECONDS, switch_to_wal
+from tasks.foundation.llm.cache import open_database
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.request import RawReply, Usage
-from tasks.foundation.store.private import private_file, private_folder
 
 KEPT = timedelta(days=1)
 """How long an answer that is in the reply cache stays here too: another process may still wait for it."""
@@ -138,13 +137,7 @@ class JobStore:
         self.path = path
         self._lock = threading.Lock()
         with self._trouble("opened"):
-            private_file(private_folder(path.parent) / path.name)
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
-            )
-            switch_to_wal(self._connection)
-            self._connection.execute("pragma synchronous = full")
-            self._connection.executescript(_SCHEMA)
+            self._connection = open_database(path, _SCHEMA)
 
     def claim(self, job: Job, keys: Collection[str]) -> set[str]:
         """Those of `keys` that are in no job and have no answer; they are now in `job`, as intended.

@@ -21,10 +21,10 @@ from google.genai import errors, types
 
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch import ASK_SECONDS, TRANSFER_SECONDS, JobStatus, Refusal, Result, check_name
-from tasks.foundation.llm.failures import Border, Gone, ProviderFailure, classify_failure, error_text, read_retry_after
-from tasks.foundation.llm.models import ModelSpec, api_key
-from tasks.foundation.llm.providers.bodies import as_fields, as_items, as_text, combine_usage, parse_object, read_count
-from tasks.foundation.llm.providers.wire import connection_failure, http_client, redirect_failure
+from tasks.foundation.llm.failures import Gone, ProviderFailure, classify_failure, error_text, read_retry_after
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers.bodies import as_fields, as_items, as_text, combine_usage, read_count
+from tasks.foundation.llm.providers.wire import HttpProvider, http_client
 from tasks.foundation.llm.redaction import brief
 from tasks.foundation.llm.request import Message, ProviderCall, RawReply, Usage
 
@@ -89,12 +89,11 @@ _STATES = {
 """A job's last words; every other word means that it still runs."""
 
 
-class GoogleProvider:
+class GoogleProvider(HttpProvider):
     """Calls one Gemini endpoint with one key."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        self._key = api_key(spec)
-        self._url = str(spec.endpoint)
+        super().__init__(spec)
         self._http = http_client()
         self._http.event_hooks = {"response": [_must_be_utf8]}
         self.client = genai.Client(
@@ -125,22 +124,13 @@ class GoogleProvider:
         await self._http.aclose()
         self.client.close()
 
-    def asking(self, seconds: float) -> Border:
-        """For a question that may take so long: the SDK's exceptions become ProviderFailure or ModelUnavailable."""
-        return Border(lambda error: self._translate(error, seconds), seconds)
-
-    def read(self, text: str) -> RawReply:
-        """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
-        return self.read_body(parse_object(text, [self._key]))
-
     def read_body(self, body: Mapping[str, Any]) -> RawReply:
-        """The same for a body that is parsed already."""
         if error := body.get("error"):
             raise self.failure(_status_of(error), error, {})
         candidates = as_items(body.get("candidates"))
         if not candidates:
             if not as_fields(body.get("promptFeedback")).get("blockReason"):
-                raise ProviderFailure("server", f"the body has no candidates: {self._brief(body)}")
+                raise ProviderFailure("server", f"the body has no candidates: {brief(body, [self._key])}")
             candidates = [{"finishReason": "SAFETY"}]
         text = _read_parts(as_items(as_fields(candidates[0].get("content")).get("parts")))
         return RawReply(
@@ -150,15 +140,12 @@ class GoogleProvider:
             model_reported=as_text(body.get("modelVersion")),
         )
 
-    def _translate(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable:
-        if isinstance(error, errors.APIError):
-            return self._status_failure(error)
-        return connection_failure(error, self._url, seconds, [self._key])
-
-    def _status_failure(self, error: errors.APIError) -> ProviderFailure | ModelUnavailable:
+    def status_failure(self, error: Exception) -> ProviderFailure | ModelUnavailable | None:
+        if not isinstance(error, errors.APIError):
+            return None
         details = as_fields(error.details)
         if isinstance(error.response, httpx2.Response) and 300 <= error.code < 400:
-            return redirect_failure(self._url, error.response, [self._key])
+            return self.redirect_failure(error.response)
         headers = getattr(error.response, "headers", None) or {}
         return self.failure(error.code, details.get("error", details), headers)
 
@@ -174,9 +161,6 @@ class GoogleProvider:
             retry_after_seconds=wait if wait is not None else _retry_delay(details),
             secrets=[self._key],
         )
-
-    def _brief(self, text: object) -> str:
-        return brief(str(text) or type(text).__name__, [self._key])
 
 
 def _read_parts(parts: Iterable[Mapping[str, Any]]) -> str:

@@ -21,20 +21,19 @@ from openai.types import Batch
 
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.llm.batch import ASK_SECONDS, TRANSFER_SECONDS, JobStatus, Refusal, Result, check_name
-from tasks.foundation.llm.failures import Border, Gone, ProviderFailure, classify_failure, error_text, read_retry_after
+from tasks.foundation.llm.failures import Gone, ProviderFailure, classify_failure, error_text, read_retry_after
 from tasks.foundation.llm.limits.rates import read_quota
-from tasks.foundation.llm.models import ModelSpec, api_key
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.providers.bodies import (
     as_fields,
     as_items,
     as_text,
-    parse_object,
     read_refusal,
     read_text,
     read_usage,
     request_body,
 )
-from tasks.foundation.llm.providers.wire import connection_failure, http_client, redirect_failure
+from tasks.foundation.llm.providers.wire import HttpProvider, http_client
 from tasks.foundation.llm.redaction import brief
 from tasks.foundation.llm.request import ProviderCall, RawReply
 
@@ -81,12 +80,11 @@ _NEVER_RUN = {"batch_expired", "batch_cancelled"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-class OpenAIProvider:
+class OpenAIProvider(HttpProvider):
     """Calls one endpoint with one key; `spec` gives both, each call's own model the rest."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        self._key = api_key(spec)
-        self._url = str(spec.endpoint)
+        super().__init__(spec)
         self.client = openai.AsyncOpenAI(
             api_key=self._key,
             base_url=self._url,
@@ -117,21 +115,12 @@ class OpenAIProvider:
         """Closes the connections."""
         await self.client.close()
 
-    def asking(self, seconds: float) -> Border:
-        """For a question that may take so long: the SDK's exceptions become ProviderFailure or ModelUnavailable."""
-        return Border(lambda error: self._translate(error, seconds), seconds)
-
-    def read(self, text: str | bytes) -> RawReply:
-        """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
-        return self.read_body(parse_object(text, [self._key]))
-
     def read_body(self, body: Mapping[str, Any]) -> RawReply:
-        """The same for a body that is parsed already."""
         if body.get("error"):
             raise self.failure(body["error"])
         choices = as_items(body.get("choices"))
         if not choices:
-            raise ProviderFailure("server", f"the body has no choices: {self._brief(body)}")
+            raise ProviderFailure("server", f"the body has no choices: {brief(body, [self._key])}")
         choice = choices[0]
         if choice.get("error"):
             raise self.failure(choice["error"])
@@ -148,18 +137,12 @@ class OpenAIProvider:
             model_reported=as_text(body.get("model")),
         )
 
-    def _translate(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable:
-        match error:
-            case openai.APIStatusError():
-                return self._status_failure(error)
-            case openai.APIConnectionError():  # which is what the SDK makes of its client's exceptions
-                return connection_failure(error.__cause__ or error, self._url, seconds, [self._key])
-        return connection_failure(error, self._url, seconds, [self._key])
-
-    def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
+    def status_failure(self, error: Exception) -> ProviderFailure | ModelUnavailable | None:
+        if not isinstance(error, openai.APIStatusError):
+            return None
         headers = error.response.headers
         if 300 <= error.status_code < 400:
-            return redirect_failure(self._url, error.response, [self._key])
+            return self.redirect_failure(error.response)
         failure = classify_failure(
             error.status_code,
             error_text(error.body) or error.message,
@@ -180,9 +163,6 @@ class OpenAIProvider:
             named = (value for word, value in _STATUS_OF_ERROR.items() if word in words)
             status = int(number.group()) if number else next(named, 200)
         return classify_failure(status, error_text(error), secrets=[self._key])
-
-    def _brief(self, text: object) -> str:
-        return brief(str(text) or type(text).__name__, [self._key])
 
 
 class OpenAIBatches:

@@ -115,103 +115,102 @@ def from_schema(call: ProviderCall) -> str:
     source = random.Random(seed_of("from_schema", voice, messages, call.seed, call.sample))
     if call.schema is None:
         return f"{_sentence(source, 8)} {_sentence(source, 6)}"
-    definitions = call.schema.get("$defs", {})
-    return json.dumps(_value(call.schema, source, definitions, depth=0), ensure_ascii=False)
+    return json.dumps(_Filler(source, call.schema.get("$defs", {})).value(call.schema, 0), ensure_ascii=False)
 
 
-def _value(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    """One value that fits `schema`; raises ConfigError on what this filler does not know."""
-    if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[-1]
-        return _value(
-            {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}},
-            source,
-            definitions,
-            depth,
-        )
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return source.choice(schema["enum"])
-    for several in ("anyOf", "oneOf"):
-        if several in schema:
-            return _value(_choice(schema[several], source, depth), source, definitions, depth)
-    if "allOf" in schema:
-        merged = {key: value for part in schema["allOf"] for key, value in part.items()}
-        return _value({**merged, **{k: v for k, v in schema.items() if k != "allOf"}}, source, definitions, depth)
-    return _of_type(schema, source, definitions, depth)
+class _Filler:
+    """Makes up values that fit schemas; raises ConfigError on what it does not know. `depth` is that of the nesting."""
+
+    def __init__(self, source: random.Random, definitions: Mapping[str, Any]) -> None:
+        self._source = source
+        self._definitions = definitions
+
+    def value(self, schema: Mapping[str, Any], depth: int) -> Any:
+        if "$ref" in schema:
+            name = schema["$ref"].rsplit("/", 1)[-1]
+            return self.value({**self._definitions[name], **_without(schema, "$ref")}, depth)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self._source.choice(schema["enum"])
+        for several in ("anyOf", "oneOf"):
+            if several in schema:
+                return self.value(self._choose(schema[several], depth), depth)
+        if "allOf" in schema:
+            merged = {key: value for part in schema["allOf"] for key, value in part.items()}
+            return self.value({**merged, **_without(schema, "allOf")}, depth)
+        return self._of_type(schema, depth)
+
+    def _of_type(self, schema: Mapping[str, Any], depth: int) -> Any:
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        if isinstance(kind, list):
+            kind = next((name for name in kind if name != "null"), "null")
+        match kind:
+            case "object":
+                return self._object(schema, depth)
+            case "array":
+                return self._array(schema, depth)
+            case "string":
+                return self._string(schema)
+            case "integer":
+                return self._source.randint(*_bounds(schema, 1, 5))
+            case "number":
+                low, high = _bounds(schema, 0, 1)
+                return min(max(round(self._source.uniform(low, high), 2), low), high)
+            case "boolean":
+                return self._source.random() < 0.5
+            case "null":
+                return None
+        raise ConfigError(f"The scripted model cannot fill a schema of type {kind!r}: {dict(schema)!r}.")
+
+    def _choose(self, options: Sequence[Mapping[str, Any]], depth: int) -> Mapping[str, Any]:
+        """An alternative: seldom null, and null where the nesting would not end."""
+        nulls = [option for option in options if option.get("type") == "null"]
+        others = [option for option in options if option.get("type") != "null"]
+        if nulls and (not others or depth > DEEPEST or self._source.random() < 0.1):
+            return nulls[0]
+        return self._source.choice(others)
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        known = {name: self.value(part, depth + 1) for name, part in schema.get("properties", {}).items()}
+        rest = schema.get("additionalProperties")
+        if isinstance(rest, Mapping):
+            for index in range(max(schema.get("minProperties", 0), 1)):
+                known[f"{self._source.choice(_WORDS)}{index}"] = self.value(rest, depth + 1)
+        return known
+
+    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+        fixed = [self.value(part, depth + 1) for part in schema.get("prefixItems", [])]
+        low = schema.get("minItems", 0 if depth > DEEPEST else 1)
+        high = low if depth > DEEPEST else schema.get("maxItems", max(low, 3))
+        wanted = self._source.randint(low, max(low, high)) if "items" in schema else 0
+        while len(fixed) < wanted:
+            item = self.value(schema.get("items", {}), depth + 1)
+            if not schema.get("uniqueItems") or item not in fixed:
+                fixed.append(item)
+            elif len(fixed) >= low and self._source.random() < 0.2:
+                break
+        return fixed
+
+    def _string(self, schema: Mapping[str, Any]) -> str:
+        if "pattern" in schema:
+            raise ConfigError(
+                f"The scripted model cannot fill a string with the pattern {schema['pattern']!r};"
+                " name a callable of your own in configs/models.yaml."
+            )
+        if schema.get("format") in _STRING_FORMATS:
+            return _STRING_FORMATS[schema["format"]]
+        low, high = schema.get("minLength", 1), schema.get("maxLength", 10_000)
+        text = _sentence(self._source, self._source.randint(4, 9))
+        while len(text) < low:
+            text = f"{text} {_sentence(self._source, 6)}"
+        cut = text[: max(low, high)]
+        bare = cut.strip()
+        return cut if len(bare) >= low and bare == cut else (bare + "." * high)[: max(low, len(cut))]
 
 
-def _of_type(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    kind = schema.get("type", "object" if "properties" in schema else "string")
-    if isinstance(kind, list):
-        kind = next((name for name in kind if name != "null"), "null")
-    match kind:
-        case "object":
-            return _object(schema, source, definitions, depth)
-        case "array":
-            return _array(schema, source, definitions, depth)
-        case "string":
-            return _string(schema, source)
-        case "integer":
-            return source.randint(*_bounds(schema, 1, 5))
-        case "number":
-            low, high = _bounds(schema, 0, 1)
-            return min(max(round(source.uniform(low, high), 2), low), high)
-        case "boolean":
-            return source.random() < 0.5
-        case "null":
-            return None
-    raise ConfigError(f"The scripted model cannot fill a schema of type {kind!r}: {dict(schema)!r}.")
-
-
-def _choice(options: Sequence[Mapping[str, Any]], source: random.Random, depth: int) -> Mapping[str, Any]:
-    """An alternative: seldom null, and null where the nesting would not end."""
-    nulls = [option for option in options if option.get("type") == "null"]
-    others = [option for option in options if option.get("type") != "null"]
-    if nulls and (not others or depth > DEEPEST or source.random() < 0.1):
-        return nulls[0]
-    return source.choice(others)
-
-
-def _object(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    known = {name: _value(part, source, definitions, depth + 1) for name, part in schema.get("properties", {}).items()}
-    rest = schema.get("additionalProperties")
-    if isinstance(rest, Mapping):
-        for index in range(max(schema.get("minProperties", 0), 1)):
-            known[f"{source.choice(_WORDS)}{index}"] = _value(rest, source, definitions, depth + 1)
-    return known
-
-
-def _array(schema: Mapping[str, Any], source: random.Random, definitions: Mapping[str, Any], depth: int) -> Any:
-    fixed = [_value(part, source, definitions, depth + 1) for part in schema.get("prefixItems", [])]
-    low = schema.get("minItems", 0 if depth > DEEPEST else 1)
-    high = low if depth > DEEPEST else schema.get("maxItems", max(low, 3))
-    items = schema.get("items", {})
-    wanted = source.randint(low, max(low, high)) if "items" in schema else 0
-    while len(fixed) < wanted:
-        item = _value(items, source, definitions, depth + 1)
-        if not schema.get("uniqueItems") or item not in fixed:
-            fixed.append(item)
-        elif len(fixed) >= low and source.random() < 0.2:
-            break
-    return fixed
-
-
-def _string(schema: Mapping[str, Any], source: random.Random) -> str:
-    if "pattern" in schema:
-        raise ConfigError(
-            f"The scripted model cannot fill a string with the pattern {schema['pattern']!r};"
-            " name a callable of your own in configs/models.yaml."
-        )
-    if schema.get("format") in _STRING_FORMATS:
-        return _STRING_FORMATS[schema["format"]]
-    low, high = schema.get("minLength", 1), schema.get("maxLength", 10_000)
-    text = _sentence(source, source.randint(4, 9))
-    while len(text) < low:
-        text = f"{text} {_sentence(source, 6)}"
-    cut = text[: max(low, high)]
-    return cut if len(cut.strip()) >= low and cut.strip() == cut else (cut.strip() + "." * high)[: max(low, len(cut))]
+def _without(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != name}
 
 
 def _sentence(source: random.Random, words: int) -> str:
