@@ -103,7 +103,7 @@ def _refuse_unknown_stage(cache: ReplyCache, stage: str) -> None:
     from flows.options import StageName
     from tasks.foundation.errors import ConfigError
 
-    known = dict.fromkeys([*get_args(StageName), *cache.stages()])
+    known = dict.fromkeys([*get_args(StageName), *cache.list_stages()])
     if stage not in known:
         raise ConfigError(f"--stage: expected one of {', '.join(known)}; found {stage!r}")
 
@@ -116,7 +116,7 @@ def _refuse_unknown_build(cache: ReplyCache, build: str) -> None:
 
     if build in (known := builds(Layout.default())):
         return
-    known = sorted({*known, *cache.builds()})
+    known = sorted({*known, *cache.list_builds()})
     if build not in known:
         raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
 

@@ -80,7 +80,7 @@ def test_every_class_that_answers_calls_is_declared() -> None:
             "client is 'openai_compatible:OpenAIBatches', which lacks call",
         ),
         ({"batches": "openai_compatible:OpenAIProvider"}, "which lacks line, upload, create, find, status, download"),
-        ({"check": "scripted:as_reply"}, "check is 'scripted:as_reply', which is to take one argument"),
+        ({"check": "scripted:make_reply"}, "check is 'scripted:make_reply', which is to take one argument"),
         ({"url": None}, "batch_share is that of the batches of the vendor's url"),
         ({"batches": None}, "batch_share is that of the batches of the vendor's url"),
         ({"local": True}, "local is a provider in this process"),

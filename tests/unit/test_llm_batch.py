@@ -292,7 +292,7 @@ async def test_a_job_that_the_provider_has_forgotten_is_sent_again(
 
 
 @only_openai
-@pytest.mark.parametrize("step", ["claim", "submitted", "keep", "end"])
+@pytest.mark.parametrize("step", ["claim", "mark_submitted", "keep", "end"])
 async def test_a_list_of_jobs_that_cannot_be_written_stops_the_run(
     server: BatchServer, spec: ModelSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

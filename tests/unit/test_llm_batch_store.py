@@ -56,7 +56,7 @@ def test_a_job_without_requests_of_its_own_is_not_stored(store: JobStore) -> Non
 
 def test_replies_and_failures_come_back_as_they_were(store: JobStore) -> None:
     store.claim(JOB, ["a", "b", "c", "d"])
-    store.submitted("tag-1", "batch_1")
+    store.mark_submitted("tag-1", "batch_1")
     failed, gone = ProviderFailure("server", "HTTP 500"), ModelUnavailable("no such model")
     results = [Result("a", REPLY), Result("b", failed), Result("c", gone), Result("d", None), Result("z", REPLY)]
     store.keep("tag-1", results)
@@ -84,7 +84,7 @@ def test_a_job_that_was_never_taken_leaves_no_trace(store: JobStore) -> None:
 
 def test_the_first_to_end_a_job_says_how_it_ended(store: JobStore) -> None:
     store.claim(JOB, ["a"])
-    store.submitted("tag-1", "batch_1")
+    store.mark_submitted("tag-1", "batch_1")
     store.end("tag-1", "cancelled", ModelUnavailable("stopped"))
     store.end("tag-1", "completed")
     job = store.job("tag-1")
@@ -93,7 +93,7 @@ def test_the_first_to_end_a_job_says_how_it_ended(store: JobStore) -> None:
 
 def test_answers_stay_until_the_reply_cache_has_them_and_a_day_is_over(store: JobStore) -> None:
     store.claim(JOB, ["cached", "paid for", "failed"])
-    store.submitted("tag-1", "batch_1")
+    store.mark_submitted("tag-1", "batch_1")
     results = [Result("cached", REPLY), Result("paid for", REPLY), Result("failed", ProviderFailure("server", "x"))]
     store.keep("tag-1", results)
     store.end("tag-1", "completed")

@@ -378,7 +378,7 @@ async def test_an_export_that_fails_leaves_no_file(
     cache: ReplyCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cache.put(entry("k"))
-    monkeypatch.setattr(cache, "rows", lambda *_: iter([[("k",)]]))
+    monkeypatch.setattr(cache, "read_rows", lambda *_: iter([[("k",)]]))
     with pytest.raises(ValueError):
         export_replies(cache, tmp_path / "replies.parquet")
     assert not list(tmp_path.glob("replies*"))
@@ -388,9 +388,9 @@ async def test_what_a_run_paid_for_is_found_by_the_beginning_of_its_id(cache: Re
     runs = ("b/voting/f/r0", "b/voting/f/r1", "b/voting@x/f/r0", "b_2/voting/f/r0", "b-2/x/f/r0")
     for number, run in enumerate(runs):
         await cache.put(dataclasses.replace(entry(f"k{number}"), run_id=run))
-    assert len(list(cache.paid_usage("b/"))) == 3
-    assert list(cache.paid_usage("b/voting/")) == [("judge", False, Usage(10, 4, 6, None))] * 2
-    assert len(list(cache.paid_usage("b_2/"))) == 1
+    assert len(list(cache.read_usage("b/"))) == 3
+    assert list(cache.read_usage("b/voting/")) == [("judge", False, Usage(10, 4, 6, None))] * 2
+    assert len(list(cache.read_usage("b_2/"))) == 1
 
 
 async def test_a_closed_cache_refuses_to_write(cache: ReplyCache) -> None:

@@ -398,7 +398,7 @@ json_objects = st.dictionaries(
 @given(json_objects, st.booleans(), st.sampled_from([None, 1]))
 def test_what_is_json_already_is_mended_into_itself(sent: dict[str, Any], ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(sent, ensure_ascii=ascii_only, indent=indent)
-    assert mend.mended_at(f"{text} and more", 0) == (sent, len(text))
+    assert mend.mend_object(f"{text} and more", 0) == (sent, len(text))
 
 
 @given(st.text("0123456789.,-+eE/ %~_x()７٧−\n", max_size=6), st.sampled_from(["'", '"']))

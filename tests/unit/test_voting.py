@@ -18,7 +18,8 @@ from tasks.voting.panel import Member, Panel, check_families
 from tasks.voting.prompts import REVIEW, VOTE, most_changes, review_reply, vote_reply
 from tasks.voting.tally import Tally, tally
 from tasks.voting.task import STAGE, answers_of, sections_of
-from tests.unit.dialogue_rows import Asked, FakeAsker, FakeContext, dialogue, prepared, worked, world
+from tests.fakes.asker import Asked, FakeAsker
+from tests.unit.dialogue_rows import FakeContext, dialogue, prepared, worked, world
 
 KEEP, UNREAD, GONE = Answer("keep"), Answer(None), Answer("reject", reason="empty")
 

@@ -183,16 +183,16 @@ class ReplyCache:
         )
         return [CacheStats(*row) for row in rows]
 
-    def stages(self) -> list[str]:
+    def list_stages(self) -> list[str]:
         """The stages that there are replies of, by name."""
         return [name for (name,) in self._read_all("select distinct stage from replies order by stage")]
 
-    def builds(self) -> list[str]:
+    def list_builds(self) -> list[str]:
         """The builds that have paid for replies, by name. Goes through the whole file."""
         build = "substr(run_id, 1, instr(run_id, '/') - 1)"
         return [name for (name,) in self._read_all(f"select distinct {build} from replies order by 1") if name]
 
-    def paid_usage(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
+    def read_usage(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
         """Alias, whether in a batch job, and usage of every reply whose `run_id` begins so: what those runs have paid
         for."""
         after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
@@ -225,7 +225,7 @@ class ReplyCache:
         finally:
             connection.close()
 
-    def rows(self, runs: str = "", batch: int = 2000) -> Iterator[list[tuple[Any, ...]]]:
+    def read_rows(self, runs: str = "", batch: int = 2000) -> Iterator[list[tuple[Any, ...]]]:
         """Whole rows, in the order of COLUMNS and by key, in batches; only of runs whose id begins with `runs`."""
         after = ""
         select = (

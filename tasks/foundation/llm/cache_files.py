@@ -38,7 +38,7 @@ def export_replies(cache: ReplyCache, path: Path | str, *, runs: str = "", batch
     try:
         private_file(unfinished)
         with pq.ParquetWriter(unfinished, _SCHEMA, compression="zstd") as writer:
-            for rows in cache.rows(runs, batch):
+            for rows in cache.read_rows(runs, batch):
                 columns = [list(column) for column in zip(*rows, strict=True)]
                 writer.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True)), schema=_SCHEMA))
                 written += len(rows)

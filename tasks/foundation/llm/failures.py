@@ -173,13 +173,13 @@ def classify_failure(
     if status in (404, 405, 410) or 300 <= status < 400 or (status in (200, 400, 422) and _NO_MODEL.search(detail)):
         return ModelUnavailable(f"The provider does not know this model or URL. {message}")
     wait = _wait_in_words(detail) if retry_after_seconds is None else retry_after_seconds
-    kind = _kind_of(status, detail)
+    kind = _choose_kind(status, detail)
     if kind == "refused" and _NO_SCHEMA.search(detail):
         message += _NO_SCHEMA_HINT
     return ProviderFailure(kind, message, retry_after_seconds=wait)
 
 
-def _kind_of(status: int, detail: str) -> FailureKind:
+def _choose_kind(status: int, detail: str) -> FailureKind:
     if status == 413 or (status in (200, 400, 422) and _CONTEXT.search(detail)):
         return "context_overflow"
     if status == 500 and _CONTEXT_IS_FULL.search(detail):
@@ -203,19 +203,19 @@ def error_text(error: Any) -> str:
     if isinstance(error, list):
         return " ".join(filter(None, (error_text(part) for part in error[:5])))
     if not isinstance(error, Mapping):
-        return "" if error is None else _without_input(str(error))[:SENTENCE_CHARACTERS]
+        return "" if error is None else _cut_input(str(error))[:SENTENCE_CHARACTERS]
     names = ("code", "type", "status", "reason", "message", "msg", "detail", "error", "innererror", "metadata")
     pieces = [error_text(error[name]) for name in names if name in error]
     if isinstance(raw := error.get("raw"), str):
-        pieces.append(error_text(_parsed(raw)))
+        pieces.append(error_text(_parse_json(raw)))
     return " ".join(filter(None, pieces))
 
 
-def _without_input(sentence: str) -> str:
+def _cut_input(sentence: str) -> str:
     return re.split(r"""["']input["']\s*:""", sentence, maxsplit=1)[0]
 
 
-def _parsed(raw: str) -> Any:
+def _parse_json(raw: str) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -232,14 +232,14 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
         return seconds if math.isfinite(seconds) and seconds >= 0 else None
-    until = _moment(lowered.get("retry-after"))
+    until = _parse_date(lowered.get("retry-after"))
     if until is None:
         return None
-    now = _moment(lowered.get("date"))
+    now = _parse_date(lowered.get("date"))
     return max(0.0, until - (time.time() if now is None else now))
 
 
-def _moment(date: str | None) -> float | None:
+def _parse_date(date: str | None) -> float | None:
     """Seconds since 1970 of an HTTP date; None: there is none, or it is no date."""
     try:
         moment = parsedate_to_datetime(date or "")

@@ -219,7 +219,7 @@ def parse_models(content: Any, where: str = "models") -> Models:
     try:
         models = Models(ModelsFile.model_validate(content).models)
     except ValidationError as error:
-        raise ConfigError(f"{where} is wrong:\n{_problems(error)}") from None
+        raise ConfigError(f"{where} is wrong:\n{_describe_problems(error)}") from None
     for spec in models.values():
         _check_pair(spec, models, where)
         if spec.successor is not None and spec.successor not in models:
@@ -238,7 +238,7 @@ def api_key(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str
     """The key of this model, or `KEYLESS` where none is configured; ModelUnavailable when it is not set or no key."""
     if spec.api_key_env is None:
         return KEYLESS
-    if trouble := _key_trouble(spec, environment):
+    if trouble := _check_key(spec, environment):
         raise ModelUnavailable(trouble)
     return environment[spec.api_key_env]
 
@@ -256,7 +256,7 @@ def retirement(spec: ModelSpec, today: date | None = None) -> str | None:
 
 def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ, today: date | None = None) -> str | None:
     """Why the model cannot be called (shut down, no key, no weights), or None. Uses no network and prints no key."""
-    if trouble := retirement(spec, today) or _key_trouble(spec, environment):
+    if trouble := retirement(spec, today) or _check_key(spec, environment):
         return trouble
     if spec.kind.check is None:
         return None
@@ -283,7 +283,7 @@ def _knock(host: str, port: int) -> None:
     socket.create_connection((host, port), timeout=KNOCK_SECONDS).close()
 
 
-def _key_trouble(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
+def _check_key(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
     """Why the model's key cannot be sent, in words without the key; None: it can, or none is wanted."""
     if spec.api_key_env is None:
         return None
@@ -317,7 +317,7 @@ def _check_pair(spec: ModelSpec, models: Models, where: str) -> None:
         )
 
 
-def _problems(error: ValidationError) -> str:
+def _describe_problems(error: ValidationError) -> str:
     lines = []
     for problem in error.errors(include_url=False, include_context=False):
         where = ".".join(str(step) for step in problem["loc"])

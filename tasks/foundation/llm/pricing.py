@@ -23,10 +23,10 @@ def pricing_of(spec: ModelSpec, *, batched: bool = False) -> Pricing:
     """The price of one call to this model; `batched`: of a call sent through the provider's batch API."""
     if spec.prices is not None:
         prices, share = spec.prices, _batch_share(spec) if batched else 1.0
-        return lambda usage: _times(share, _by_rates(prices, usage))
+        return lambda usage: _multiply(share, _price_by_rates(prices, usage))
     if spec.weights is not None:
         return lambda usage: 0.0
-    return lambda usage: _by_list(spec, usage, batched)
+    return lambda usage: _price_by_list(spec, usage, batched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ def sum_of(prices: Iterable[float | None]) -> Dollars:
     return Dollars(sum(known), len(every) - len(known))
 
 
-def _by_rates(prices: Prices, usage: Usage) -> float | None:
+def _price_by_rates(prices: Prices, usage: Usage) -> float | None:
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
     fresh = prices.input_per_million
     cached_rate, write_rate = prices.cached_input_per_million, prices.cache_write_per_million
-    cached, written = _cached_and_written(usage)
+    cached, written = _split_prompt(usage)
     dollars = (
         (usage.prompt_tokens - cached - written) * fresh
         + cached * (fresh if cached_rate is None else cached_rate)
@@ -67,33 +67,33 @@ def _by_rates(prices: Prices, usage: Usage) -> float | None:
     return dollars / 1e6
 
 
-def _cached_and_written(usage: Usage) -> tuple[int, int]:
+def _split_prompt(usage: Usage) -> tuple[int, int]:
     """Tokens of the prompt that were read from the provider's cache and that were written to it; no token is both."""
     prompt = usage.prompt_tokens or 0
     cached = min(usage.cached_tokens or 0, prompt)
     return cached, min(usage.cache_write_tokens or 0, prompt - cached)
 
 
-def _by_list(spec: ModelSpec, usage: Usage, batched: bool) -> float | None:
+def _price_by_list(spec: ModelSpec, usage: Usage, batched: bool) -> float | None:
     """The published price; None when the list does not know the endpoint, the model or its batch price."""
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
-    live = _listed(spec, usage, {})
+    live = _look_up(spec, usage, {})
     if not batched:
         return live
     if spec.batch_share is None:
-        listed = _listed(spec, usage, {"processing": "batch"})
+        listed = _look_up(spec, usage, {"processing": "batch"})
         if listed != live:
             return listed
-    return _times(_batch_share(spec), live)
+    return _multiply(_batch_share(spec), live)
 
 
-def _listed(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | None:
+def _look_up(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | None:
     """The list's price at the endpoint, in a `context` that it has no price for the usual one; None where the list does
     not know the endpoint or the model, or has no price of it."""
     if spec.endpoint is None:
         return None
-    cached, written = _cached_and_written(usage)
+    cached, written = _split_prompt(usage)
     counted = genai_prices.Usage(
         input_tokens=usage.prompt_tokens,
         cache_read_tokens=cached,
@@ -115,7 +115,7 @@ def _batch_share(spec: ModelSpec) -> float | None:
     return spec.kind.batch_share if spec.endpoint == spec.kind.url else None
 
 
-def _times(share: float | None, price: float | None) -> float | None:
+def _multiply(share: float | None, price: float | None) -> float | None:
     if price == 0:
         return 0.0
     return None if share is None or price is None else share * price

@@ -94,32 +94,32 @@ class Prompt(Generic[I, R]):
     def render(self, language: str, inputs: I) -> tuple[Message, ...]:
         """System and user message; PromptError when a variable of the template has no value."""
         file = self._file(language)
-        tags = _tags(file)
+        tags = _find_tags(file)
         values = {name: _defuse_within(getattr(inputs, name), tags) for name in type(inputs).model_fields}
         try:
-            system, user = (_compiled(text).render(values).strip() for text in (file.system, file.user))
+            system, user = (_compile(text).render(values).strip() for text in (file.system, file.user))
         except jinja2.TemplateError as error:
             raise PromptError(f"prompt {self._path(language)} cannot be rendered: {error}") from None
         return (Message("system", system), Message("user", user))
 
     def defuse(self, language: str, message: Message) -> Message:
         """A message of a chat's history, made harmless as the texts of this prompt are."""
-        return Message(message.role, defuse(message.content, _tags(self._file(language))))
+        return Message(message.role, defuse(message.content, _find_tags(self._file(language))))
 
     def check(self) -> None:
         """PromptError unless, in every language, the template's variables are the fields of `inputs`."""
         for language in LANGUAGES:
             file = self._file(language)
-            used = _variables(file, self._path(language))
+            used = _find_variables(file, self._path(language))
             declared = set(self.inputs.model_fields)
             if used - declared:
                 raise PromptError(
-                    f"prompt {self._path(language)} uses {_listed(used - declared)}, which {self.inputs.__name__} "
-                    f"does not declare; it has {_listed(declared)}"
+                    f"prompt {self._path(language)} uses {_join_names(used - declared)}, which {self.inputs.__name__} "
+                    f"does not declare; it has {_join_names(declared)}"
                 )
             if declared - used:
                 raise PromptError(
-                    f"prompt {self._path(language)} does not use {_listed(declared - used)}, which "
+                    f"prompt {self._path(language)} does not use {_join_names(declared - used)}, which "
                     f"{self.inputs.__name__} declares; use it or take it out"
                 )
 
@@ -144,12 +144,12 @@ def _read(path: Path) -> _PromptFile:
 
 
 @cache
-def _compiled(text: str) -> jinja2.Template:
+def _compile(text: str) -> jinja2.Template:
     """The template of a text; compiling takes far longer than rendering."""
     return _ENVIRONMENT.from_string(text)
 
 
-def _variables(file: _PromptFile, path: Path) -> set[str]:
+def _find_variables(file: _PromptFile, path: Path) -> set[str]:
     try:
         trees = [_ENVIRONMENT.parse(text) for text in (file.system, file.user)]
     except jinja2.TemplateSyntaxError as error:
@@ -157,7 +157,7 @@ def _variables(file: _PromptFile, path: Path) -> set[str]:
     return set().union(*(jinja2.meta.find_undeclared_variables(tree) for tree in trees))
 
 
-def _tags(file: _PromptFile) -> frozenset[str]:
+def _find_tags(file: _PromptFile) -> frozenset[str]:
     """The names of the tags that a template delimits texts with."""
     return frozenset(name.lower() for text in (file.system, file.user) for name in _TAG.findall(text))
 
@@ -202,5 +202,5 @@ def _replace_brackets(tag: re.Match[str]) -> str:
     return f"‹{tag['inner']}{closed}"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in sorted(names))

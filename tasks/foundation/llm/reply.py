@@ -42,7 +42,7 @@ class BadReply(Exception):
     def __init__(self, kind: Literal["unreadable", "invalid", "truncated"], sentence: str) -> None:
         super().__init__(sentence)
         self.kind: Literal["unreadable", "invalid", "truncated"] = kind
-        self.sentence = _bounded(sentence)
+        self.sentence = _shorten(sentence)
 
 
 def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Any:
@@ -58,16 +58,16 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Any:
     if model is None:
         return _read_text(text, visible, cut_off)
     candidates = list(find_objects(visible))
-    if not candidates and (inner := _unquoted(visible)):
+    if not candidates and (inner := _unquote(visible)):
         visible, candidates = inner, list(find_objects(inner))
     if cut_off and not _is_whole(visible, candidates):
         raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
-        raise BadReply("unreadable", "Your reply was without a JSON object." if visible else _wordless(text))
+        raise BadReply("unreadable", "Your reply was without a JSON object." if visible else _describe_silence(text))
     if len(candidates) > MOST_OBJECTS:
         raise BadReply("unreadable", f"Your reply held more than {MOST_OBJECTS} JSON objects.")
     try:
-        return _last_valid(visible, candidates, model)
+        return _find_last_valid(visible, candidates, model)
     except RecursionError:
         raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
 
@@ -89,15 +89,15 @@ def _read_text(text: str, visible: str, cut_off: bool) -> str:
     if cut_off:
         raise BadReply("truncated", "Your reply was cut off before it was complete.")
     if not visible:
-        raise BadReply("unreadable", _wordless(text))
+        raise BadReply("unreadable", _describe_silence(text))
     return visible
 
 
-def _wordless(text: str) -> str:
+def _describe_silence(text: str) -> str:
     return "Your reply held reasoning and no answer." if clean(text) else "Your reply was empty."
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """The inner text when the whole reply is one JSON string that holds the object, else nothing."""
     try:
         inner = json.loads(text) if text.startswith('"') else ""
@@ -115,7 +115,7 @@ def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
     return _NOTHING_MORE.fullmatch(after) is not None and (not in_list or "]" in after)
 
 
-def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> BaseModel:
+def _find_last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> BaseModel:
     """The last candidate that validates.
 
     One that cannot be read makes the reply unreadable: what came before it was not the last word. Raises
@@ -125,7 +125,7 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     next_start = len(text)
     for candidate in reversed(candidates):
         try:
-            return _usable(candidate, text[candidate.end : next_start], model)
+            return _use(candidate, text[candidate.end : next_start], model)
         except BadReply as trouble:
             troubles.append(trouble)
             if trouble.kind == "unreadable":
@@ -134,45 +134,45 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     raise next((worst for worst in troubles if worst.kind == "invalid"), troubles[0])
 
 
-def _usable(candidate: Candidate, after: str, model: type[BaseModel]) -> BaseModel:
+def _use(candidate: Candidate, after: str, model: type[BaseModel]) -> BaseModel:
     """The candidate as `model`. `after`, what follows up to the next one, must not look like more of it."""
     if candidate.fault is not None:
         raise BadReply(candidate.fault, candidate.sentence)
     if _GOES_ON.match(after):
         raise BadReply("unreadable", "A brace in your reply closes nothing; quotes within texts must be escaped.")
-    return _validated(candidate.value, model)
+    return _validate(candidate.value, model)
 
 
-def _validated(value: Any, model: type[BaseModel]) -> BaseModel:
+def _validate(value: Any, model: type[BaseModel]) -> BaseModel:
     """`value` as `model`, strictly, after what is the same in JSON and to the eye has been made the same."""
-    text = _json_of(value)
+    text = _to_json(value)
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
         same = _same_to_the_eye(json.loads(text), error)
         if same is None:
-            raise BadReply("invalid", _complaint(error)) from None
+            raise BadReply("invalid", _describe_faults(error)) from None
     try:
         return model.model_validate_json(json.dumps(same), strict=True)
     except ValidationError as error:
-        raise BadReply("invalid", _complaint(error)) from None
+        raise BadReply("invalid", _describe_faults(error)) from None
 
 
-def _json_of(value: Any) -> str:
+def _to_json(value: Any) -> str:
     """`value` as JSON that a strict parser takes: no NaN, no lone surrogate."""
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:
         raise BadReply("invalid", "NaN and infinities are not allowed; give a number.") from None
-    return json.dumps(_without_surrogates(value)) if "\\ud" in text else text
+    return json.dumps(_drop_surrogates(value)) if "\\ud" in text else text
 
 
-def _without_surrogates(value: Any) -> Any:
+def _drop_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(part) for key, part in value.items()}
-    return [_without_surrogates(part) for part in value] if isinstance(value, list) else value
+        return {_drop_surrogates(key): _drop_surrogates(part) for key, part in value.items()}
+    return [_drop_surrogates(part) for part in value] if isinstance(value, list) else value
 
 
 def _same_to_the_eye(value: Any, error: ValidationError) -> Any | None:
@@ -204,22 +204,22 @@ def _replace(value: Any, location: tuple[int | str, ...], part: int | str) -> bo
     return True
 
 
-def _complaint(error: ValidationError) -> str:
+def _describe_faults(error: ValidationError) -> str:
     """The validation error as sentences for the model: where, what was wrong, what was found."""
     lines = []
     for problem in error.errors(include_url=False, include_context=False)[:6]:
         where = ".".join(str(step) for step in problem["loc"]) or "the object"
-        found = _shown(problem["input"]) if problem["type"] != "missing" else ""
+        found = _show(problem["input"]) if problem["type"] != "missing" else ""
         lines.append(f"{where}: {problem['msg']}{found}.")
     return " ".join(lines)
 
 
-def _shown(found: Any) -> str:
+def _show(found: Any) -> str:
     shown = json.dumps(found, ensure_ascii=False, default=str)
     return f" (found {shown if len(shown) <= 80 else shown[:80] + '…'})"
 
 
-def _bounded(sentence: str) -> str:
+def _shorten(sentence: str) -> str:
     cut = sentence[:SENTENCE_CHARACTERS]
     return sentence if len(sentence) <= SENTENCE_CHARACTERS else cut + " …"
 
@@ -233,54 +233,54 @@ def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
     if any(_refers_to_itself(name, definitions) for name in definitions):
-        schema["$defs"] = {name: _closed(part) for name, part in definitions.items()}
-        return dict(_closed(schema))
-    return dict(_closed(_inlined(schema, definitions)))
+        schema["$defs"] = {name: _close(part) for name, part in definitions.items()}
+        return dict(_close(schema))
+    return dict(_close(_inline(schema, definitions)))
 
 
-def _inlined(part: Any, definitions: Mapping[str, Any]) -> Any:
+def _inline(part: Any, definitions: Mapping[str, Any]) -> Any:
     """`part` with each `$ref` replaced by what it refers to; keys beside the reference win."""
     if isinstance(part, list):
-        return [_inlined(item, definitions) for item in part]
+        return [_inline(item, definitions) for item in part]
     if not isinstance(part, dict):
         return part
-    beside = {key: _inlined(item, definitions) for key, item in part.items() if key != "$ref"}
+    beside = {key: _inline(item, definitions) for key, item in part.items() if key != "$ref"}
     if "$ref" not in part:
         return beside
-    return {**_inlined(definitions[part["$ref"].rsplit("/", 1)[-1]], definitions), **beside}
+    return {**_inline(definitions[part["$ref"].rsplit("/", 1)[-1]], definitions), **beside}
 
 
 def _refers_to_itself(name: str, definitions: Mapping[str, Any]) -> bool:
     reached: set[str] = set()
-    frontier = _references(definitions[name])
+    frontier = _find_references(definitions[name])
     while frontier:
         reached |= frontier
-        frontier = {found for known in frontier for found in _references(definitions[known])} - reached
+        frontier = {found for known in frontier for found in _find_references(definitions[known])} - reached
     return name in reached
 
 
-def _references(part: Any) -> set[str]:
+def _find_references(part: Any) -> set[str]:
     if isinstance(part, list):
-        return {found for item in part for found in _references(item)}
+        return {found for item in part for found in _find_references(item)}
     if not isinstance(part, dict):
         return set()
     own = {part["$ref"].rsplit("/", 1)[-1]} if isinstance(part.get("$ref"), str) else set()
-    return own | {found for item in part.values() for found in _references(item)}
+    return own | {found for item in part.values() for found in _find_references(item)}
 
 
-def _closed(part: Any, *, named: bool = False) -> Any:
+def _close(part: Any, *, named: bool = False) -> Any:
     """`part` with `additionalProperties: false` on objects and without pydantic's titles.
 
     `named`: `part` maps field names to schemas, so a field called "title" is no title.
     """
     if isinstance(part, list):
-        return [_closed(item) for item in part]
+        return [_close(item) for item in part]
     if not isinstance(part, dict):
         return part
     if named:
-        return {key: _closed(item) for key, item in part.items()}
+        return {key: _close(item) for key, item in part.items()}
     result = {
-        key: _closed(item, named=key in ("properties", "$defs")) if key not in ("enum", "const", "default") else item
+        key: _close(item, named=key in ("properties", "$defs")) if key not in ("enum", "const", "default") else item
         for key, item in part.items()
         if key != "title"
     }

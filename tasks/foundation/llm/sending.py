@@ -100,7 +100,7 @@ class Sender:
 
     async def send(self, call: ProviderCall, role: str, dispatch: Dispatch) -> tuple[RawReply, int]:
         """The reply and how many attempts it took. ModelError carries that number too. `dispatch` follows the call."""
-        provider, gate = self._provider(call.model), self._gate(call.model)
+        provider, gate = self._provider(call.model), self._find_gate(call.model)
         attempts = tries = refusals = 0
         while True:
             attempts += 1
@@ -142,17 +142,17 @@ class Sender:
         self, provider: Provider, gate: Gate, call: ProviderCall, role: str, dispatch: Dispatch
     ) -> RawReply:
         """One attempt: leave to spend, leave to send, and both told what came of it."""
-        reserved = await self._budget.reserve(self._most(call)) if self._budget.limited else NOTHING
+        reserved = await self._budget.reserve(self._worst_case(call)) if self._budget.limited else NOTHING
         taken = NOTHING
         try:
             if self._transport is not None:
                 taken = Spent(calls=1)
                 reply = await self._call(provider, call, dispatch)
             else:
-                permit = await gate.enter(role, self._expected(call) if gate.counts_tokens else 0.0)
+                permit = await gate.enter(role, self._expect_tokens(call) if gate.counts_tokens else 0.0)
                 taken = Spent(calls=1)
-                reply = await self._through(provider, gate, call, permit, dispatch)
-            taken = self._taken(call, reply, reserved)
+                reply = await self._call_through_gate(provider, gate, call, permit, dispatch)
+            taken = self._measure(call, reply, reserved)
             return reply
         except ModelError as error:
             if error.kind == "timeout" and taken.calls:
@@ -162,13 +162,13 @@ class Sender:
             if self._budget.limited:
                 self._budget.book(reserved, taken)
 
-    async def _through(
+    async def _call_through_gate(
         self, provider: Provider, gate: Gate, call: ProviderCall, permit: Permit, dispatch: Dispatch
     ) -> RawReply:
         try:
             reply = await self._call(provider, call, dispatch)
         except ModelError as error:
-            seconds = _retry_after(error)
+            seconds = _read_retry_after(error)
             if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
                 seconds = None
             quota = getattr(error, "quota", None)
@@ -203,7 +203,7 @@ class Sender:
         return reply if text is reply.text else replace(reply, text=text)
 
     def _worth_another(self, error: ModelError, tries: int, refusals: int) -> bool:
-        if error.kind not in RETRIED_KINDS or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
+        if error.kind not in RETRIED_KINDS or (_read_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
             return False
         attempts = self._patience.attempts
         return attempts > 1 and tries < attempts and refusals < REFUSALS_PER_ATTEMPT * attempts
@@ -212,7 +212,7 @@ class Sender:
         base = self._patience.base_seconds
         return min(LONGEST_BACKOFF_SECONDS, base * 2 ** (tries - 1)) + random.uniform(0, base)
 
-    def _gate(self, spec: ModelSpec) -> Gate:
+    def _find_gate(self, spec: ModelSpec) -> Gate:
         gate = self._at_gate.get(spec.alias)
         if gate is None:
             patience = self._patience
@@ -221,31 +221,31 @@ class Sender:
             )
         return gate
 
-    def _expected(self, call: ProviderCall) -> float:
+    def _expect_tokens(self, call: ProviderCall) -> float:
         """Tokens that a call will probably take: its prompt, and a completion as long as this model's usually are."""
         usual = self._usual_completion.get(call.model.alias, float(call.max_tokens))
-        return prompt_tokens(call) + min(usual, call.max_tokens)
+        return count_prompt_tokens(call) + min(usual, call.max_tokens)
 
-    def _taken(self, call: ProviderCall, reply: RawReply, reserved: Spent) -> Spent:
+    def _measure(self, call: ProviderCall, reply: RawReply, reserved: Spent) -> Spent:
         """What a reply took of the budget; where the provider reports no tokens, all that was reserved for it."""
         usage = reply.usage
         if not self._budget.limited or usage.prompt_tokens is None or usage.completion_tokens is None:
             return reserved
         return spent_of(usage, self.cost(call.model, usage))
 
-    def _most(self, call: ProviderCall) -> Spent:
-        prompt = prompt_tokens(call)
+    def _worst_case(self, call: ProviderCall) -> Spent:
+        prompt = count_prompt_tokens(call)
         usage = Usage(prompt, 0, call.max_tokens, 0)
         return Spent(1, prompt + call.max_tokens, self.cost(call.model, usage) or 0.0)
 
 
-def prompt_tokens(call: ProviderCall) -> int:
+def count_prompt_tokens(call: ProviderCall) -> int:
     """About how many tokens the messages and the schema of a call are, rather too many than too few."""
     size = sum(len(part.content.encode("utf-8", "replace")) for part in call.messages)
     schema = len(str(call.schema)) if call.schema is not None else 0
     return int((size + schema) / BYTES_PER_TOKEN) + FRAMING_TOKENS * len(call.messages)
 
 
-def _retry_after(error: BaseException) -> float | None:
+def _read_retry_after(error: BaseException) -> float | None:
     seconds = getattr(error, "retry_after_seconds", None)
     return None if seconds is None else max(0.0, float(seconds))

@@ -61,7 +61,7 @@ def _spent(prefixes: Sequence[str], models: Mapping[str, ModelSpec], cache: Repl
     pricings: dict[tuple[str, bool], Pricing] = {}
     total = Spent()
     for prefix in prefixes:
-        for alias, batched, usage in cache.paid_usage(prefix):
+        for alias, batched, usage in cache.read_usage(prefix):
             if (alias, batched) not in pricings:
                 known = alias in models
                 pricings[alias, batched] = pricing_of(models[alias], batched=batched) if known else _unknown

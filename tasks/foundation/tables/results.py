@@ -70,7 +70,7 @@ class Model(Row):
     alias: str = Field(description="alias in configs/models.yaml")
     family: str = Field(description="model family, for the family rule")
     access: Literal["open", "closed"] = Field(description="open weights or not")
-    provider: str = Field(description="openai, google, embedded or scripted")
+    provider: str = Field(description="a kind of provider, as in configs/models.yaml")
     name: str = Field(description="the provider's name of the model")
     thinking: bool = Field(description="thinking is switched on")
     thinking_pair: str | None = Field(description="alias of the same model with the other switch; null: none")

@@ -123,7 +123,7 @@ class JobClient:
                 job = self.store.job(tag) or job
                 if job.state == "ended":  # another process has read it
                     break
-            status = await self._status(job)
+            status = await self._ask_status(job)
             if status is not None and status.state == "running":
                 running = True
                 on_status(status)
@@ -142,7 +142,7 @@ class JobClient:
             try:
                 download = lambda: self.api.download(file, path)  # noqa: B023, E731
                 await self._persist(f"output of batch job {job.name}", download)
-                await asyncio.to_thread(self._import_file, job, path, known, _seconds(job, status), counts)
+                await asyncio.to_thread(self._import_file, job, path, known, _measure_seconds(job, status), counts)
             except Gone:
                 log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
             finally:
@@ -177,12 +177,12 @@ class JobClient:
                         self.store.drop(job.tag)
                         return None
                     log.info("batch job %s was submitted by a run that died; its replies are taken over.", job_id)
-                    self.store.submitted(job.tag, job_id)
+                    self.store.mark_submitted(job.tag, job_id)
                     return self.store.job(job.tag)
             except BuildBusy:
                 await self.sleep(self.poll_seconds)
 
-    async def _status(self, job: Job) -> JobStatus | None:
+    async def _ask_status(self, job: Job) -> JobStatus | None:
         """None: the provider does not know the job."""
         try:
             return await self._persist(f"batch job {job.name}", lambda: self.api.status(job.job_id or ""))
@@ -195,7 +195,7 @@ class JobClient:
             await asyncio.to_thread(self.store.end, job.tag, "gone")
             return
         counts = await self.import_output(job, status)
-        failure = _failure(job, status, was_running)
+        failure = _explain_missing(job, status, was_running)
         await asyncio.to_thread(self.store.end, job.tag, status.state, failure)
         level = logging.WARNING if failure else logging.INFO
         why = f" {failure}" if failure else ""
@@ -203,7 +203,7 @@ class JobClient:
 
     def _import_file(self, job: Job, path: Path, known: set[str], seconds: float, counts: OutputCounts) -> None:
         results: list[Result] = []
-        for result in self._results(path, known, counts):
+        for result in self._read_results(path, known, counts):
             if isinstance(result.outcome, RawReply):
                 result = replace(result, outcome=replace(result.outcome, latency_seconds=seconds))
             results.append(result)
@@ -212,7 +212,7 @@ class JobClient:
                 results.clear()
         self.store.keep(job.tag, results)
 
-    def _results(self, path: Path, known: set[str], counts: OutputCounts) -> Iterator[Result]:
+    def _read_results(self, path: Path, known: set[str], counts: OutputCounts) -> Iterator[Result]:
         """The usable lines; of several with one key the first. All are counted."""
         with path.open("rb") as file:  # bytes: a reply may hold characters that end a line of text
             for line in file:
@@ -257,14 +257,14 @@ def _may_pass(error: ProviderFailure) -> bool:
     return error.may_pass_later or "cannot find file" in str(error).lower()
 
 
-def _seconds(job: Job, status: JobStatus) -> float:
+def _measure_seconds(job: Job, status: JobStatus) -> float:
     """From the job's creation to its end; where the provider does not report them, from our intent to now."""
     if status.seconds is not None or job.created_at is None:
         return status.seconds or 0.0
     return (datetime.now(UTC) - datetime.fromisoformat(job.created_at)).total_seconds()
 
 
-def _failure(job: Job, status: JobStatus, was_running: bool) -> Refusal | None:
+def _explain_missing(job: Job, status: JobStatus, was_running: bool) -> Refusal | None:
     """Why the requests without a reply have none; None: they are sent anew."""
     if status.state == "cancelled" and was_running:
         return ModelUnavailable(

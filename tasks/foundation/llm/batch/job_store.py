@@ -159,7 +159,7 @@ class JobStore:
                 )
         return mine
 
-    def submitted(self, tag: str, job_id: str) -> None:
+    def mark_submitted(self, tag: str, job_id: str) -> None:
         """The provider has taken the job."""
         with self._transaction() as connection:
             connection.execute(
@@ -174,7 +174,7 @@ class JobStore:
 
     def keep(self, tag: str, results: Iterable[Result]) -> None:
         """Keeps what came back of a job. What is here already stays as it is."""
-        rows = [(*_item_row(result.outcome), result.key, tag) for result in results if result.outcome is not None]
+        rows = [(*_encode_item(result.outcome), result.key, tag) for result in results if result.outcome is not None]
         with self._transaction() as connection:
             connection.executemany(
                 "update items set state = ?, reply = ?, error_kind = ?, error = ?"
@@ -184,7 +184,7 @@ class JobStore:
 
     def end(self, tag: str, outcome: str, failure: Refusal | None = None) -> None:
         """Everything the job gave has landed: what it did not answer is free again."""
-        kind, text = _refusal_row(failure)
+        kind, text = _encode_refusal(failure)
         with self._transaction() as connection:
             connection.execute("delete from items where tag = ? and state = 'waiting'", (tag,))
             connection.execute(
@@ -196,13 +196,13 @@ class JobStore:
     def job(self, tag: str) -> Job | None:
         with self._reading() as connection:
             row = connection.execute(f"select {_JOB_COLUMNS} from jobs where tag = ?", (tag,)).fetchone()
-        return None if row is None else _job(row)
+        return None if row is None else _decode_job(row)
 
     def open_jobs(self) -> list[Job]:
         """Jobs that have not ended, oldest first."""
         with self._reading() as connection:
             query = f"select {_JOB_COLUMNS} from jobs where state <> 'ended' order by created_at"
-            return [_job(row) for row in connection.execute(query)]
+            return [_decode_job(row) for row in connection.execute(query)]
 
     def keys_of(self, tag: str) -> set[str]:
         with self._reading() as connection:
@@ -236,7 +236,7 @@ class JobStore:
             marks = ", ".join("?" * len(chunk))
             query = f"select key, tag, state, reply, error_kind, error from items where key in ({marks})"
             for key, tag, *columns in connection.execute(query, chunk):
-                yield key, Item(tag, _item_outcome(*columns))
+                yield key, Item(tag, _decode_item(*columns))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -265,37 +265,37 @@ class JobStore:
             ) from error
 
 
-def _job(row: tuple[Any, ...]) -> Job:
+def _decode_job(row: tuple[Any, ...]) -> Job:
     """The job of a row of `_JOB_COLUMNS`."""
     *values, kind, text = row
-    return replace(Job(*values), failure=_refusal(kind, text))
+    return replace(Job(*values), failure=_decode_refusal(kind, text))
 
 
-def _item_row(outcome: RawReply | Refusal) -> tuple[str, str | None, str | None, str | None]:
+def _encode_item(outcome: RawReply | Refusal) -> tuple[str, str | None, str | None, str | None]:
     """State, reply, error kind and error of an item."""
     if isinstance(outcome, RawReply):
         kept = {name: getattr(outcome, name) for name in _KEPT} | {"usage": asdict(outcome.usage)}
         return "answered", json.dumps(kept), None, None
-    return "failed", None, *_refusal_row(outcome)
+    return "failed", None, *_encode_refusal(outcome)
 
 
-def _item_outcome(state: str, reply: str | None, kind: Any, text: Any) -> RawReply | Refusal | None:
-    """`_item_row` read back; None: the request waits."""
+def _decode_item(state: str, reply: str | None, kind: Any, text: Any) -> RawReply | Refusal | None:
+    """`_encode_item` read back; None: the request waits."""
     if state == "answered":
         kept = json.loads(reply or "{}")
         return RawReply(**(kept | {"usage": Usage(**kept["usage"])}))
-    return _refusal(kind, text) if state == "failed" else None
+    return _decode_refusal(kind, text) if state == "failed" else None
 
 
-def _refusal_row(refusal: Refusal | None) -> tuple[str | None, str | None]:
+def _encode_refusal(refusal: Refusal | None) -> tuple[str | None, str | None]:
     """Kind and text; ModelUnavailable has no kind."""
     if refusal is None:
         return None, None
     return (refusal.kind if isinstance(refusal, ModelError) else None), str(refusal)
 
 
-def _refusal(kind: Any, text: Any) -> Refusal | None:
-    """`_refusal_row` read back."""
+def _decode_refusal(kind: Any, text: Any) -> Refusal | None:
+    """`_encode_refusal` read back."""
     if text is None:
         return None
     return ModelUnavailable(text) if kind is None else ProviderFailure(kind, text)

@@ -230,7 +230,7 @@ class ModelQueue:
             client.store.drop(job.tag)
             self._handle_refusal(calls, refusal)
         else:
-            client.store.submitted(job.tag, job_id)
+            client.store.mark_submitted(job.tag, job_id)
             log.info("batch job %s: %s requests to %s submitted.", job_id, f"{len(calls):,}", job.model)
             self.follow(replace(job, requests=len(calls)), is_new=True)
 

@@ -28,18 +28,18 @@ FILES_NAME = "batches"
 def check_batch(stage: str, aliases: Sequence[str], models: Mapping[str, ModelSpec]) -> None:
     """ConfigError naming the models of a stage with `mode: batch` that have no batch API."""
     if lacking := [alias for alias in dict.fromkeys(aliases) if not models[alias].batch]:
-        raise ConfigError(_without_batches(f"stage {stage}", lacking))
+        raise ConfigError(_explain_no_batches(f"stage {stage}", lacking))
 
 
 def make_batch_api(spec: ModelSpec) -> BatchApi:
     """A new client of the model's batch API. ModelUnavailable when the key is not set."""
     if spec.kind.batches is None:
-        raise ConfigError(_without_batches(spec.provider, [spec.alias]))
+        raise ConfigError(_explain_no_batches(spec.provider, [spec.alias]))
     api: BatchApi = spec.kind.load(spec.kind.batches)(spec)
     return api
 
 
-def _without_batches(where: str, aliases: Sequence[str]) -> str:
+def _explain_no_batches(where: str, aliases: Sequence[str]) -> str:
     return (
         f"mode: batch of {where}: expected models with a batch API, found {', '.join(map(repr, aliases))} without"
         " one. Set mode: live, choose other models, or say `batch: true` in their entry of configs/models.yaml"
@@ -116,7 +116,7 @@ class BatchTransport:
     async def call(self, call: ProviderCall) -> RawReply:
         """The reply, after minutes or hours. Failures are those of a live call, for this call alone;
         ModelUnavailable also when a job is refused as a whole or cancelled at the provider."""
-        return await self._queue(call.model).ask(call)
+        return await self._find_queue(call.model).ask(call)
 
     async def close(self) -> None:
         """Closes the clients. Jobs that have not ended go on at the provider, and a line of the log says so."""
@@ -138,13 +138,13 @@ class BatchTransport:
         self._clients.clear()
         self._store.close()
 
-    def _queue(self, spec: ModelSpec) -> ModelQueue:
+    def _find_queue(self, spec: ModelSpec) -> ModelQueue:
         job = Job("", spec.provider, spec.base_url, spec.api_key_env, spec.api_version, spec.name)
         key = (job.endpoint, job.model)
         if key not in self._queues:
             api = self._client_for(job).api
             collector = Collector(min(self._requests_per_job, api.max_requests), api.max_bytes, self._gather_seconds)
-            queue = self._queues[key] = ModelQueue(job, collector, self._client_for, self._count)
+            queue = self._queues[key] = ModelQueue(job, collector, self._client_for, self._update_progress)
             for left in self._store.open_jobs():
                 if (left.endpoint, left.model) == key:
                     log.info("batch job %s with %s requests is still open; waiting for it.", left.name, left.requests)
@@ -157,7 +157,7 @@ class BatchTransport:
             self._clients[job.endpoint] = JobClient(api, self._store, self._files, self._poll_seconds, self._sleep)
         return self._clients[job.endpoint]
 
-    def _count(self) -> None:
+    def _update_progress(self) -> None:
         queues, progress = self._queues.values(), self.progress
         jobs = [job for queue in queues for job in queue.following.values()]
         progress.jobs_open = len(jobs)

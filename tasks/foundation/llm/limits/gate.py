@@ -137,7 +137,7 @@ class Gate:
         """
         now = _now()
         if not self._waiting and self._may_go(now, tokens):
-            return self._permit(role, tokens, now)
+            return self._issue_permit(role, tokens, now)
         waiter = _Waiter(tokens, asyncio.get_running_loop().create_future())
         self._waiting.setdefault(role, deque()).append(waiter)
         self._grant()
@@ -156,17 +156,17 @@ class Gate:
         if self._tokens is not None and result.tokens is not None:
             self._tokens.correct(permit.tokens, result.tokens)
         if result.quota is not None:
-            self._adopt(result.quota, now)
+            self._adopt_quota(result.quota, now)
         if result.retry_after_seconds is not None:
             self._pause(now, result.retry_after_seconds)
         if result.kind == "rate_limited":
             self._last_sentence = result.sentence
-            self._refused(permit, now)
+            self._note_refusal(permit, now)
         elif result.kind in ("timeout", "server", "connection"):
             self._last_sentence = result.sentence
-            self._in_trouble(permit, result.kind, now)
+            self._note_outage(permit, result.kind, now)
         else:
-            self._answered(permit, now)
+            self._note_answer(permit, now)
         self._end(permit)
 
     def abandon(self, permit: Permit) -> None:
@@ -181,40 +181,40 @@ class Gate:
                 if not waiter.ready.done():
                     waiter.ready.set_exception(error)
 
-    def _answered(self, permit: Permit, now: float) -> None:
+    def _note_answer(self, permit: Permit, now: float) -> None:
         self._failures = 0
         self._trouble_since = self._last_trouble = None
-        self.learned.passed(permit.sent_at)
-        self.in_flight.answered(now, permit.sent_at, permit.role, self._total)
+        self.learned.note_passed(permit.sent_at)
+        self.in_flight.note_answer(now, permit.sent_at, permit.role, self._total)
         if permit.probe:
             self._half_open, self._failed_probes = False, 0
 
-    def _refused(self, permit: Permit, now: float) -> None:
-        self._trouble("rate_limited", now)
+    def _note_refusal(self, permit: Permit, now: float) -> None:
+        self._remember_trouble("rate_limited", now)
         if permit.sent_at < self._cut_at and not permit.probe:
             return
         self._cut_at = now
-        if permit.probe or self._rate_binds(permit) or self.in_flight.has_borne(permit.in_use):
+        if permit.probe or self._is_rate_bound(permit) or self.in_flight.has_borne(permit.in_use):
             if self._level_before_cut is not None:
                 self.in_flight.uncut(self._level_before_cut)
             if self._failed_probes == 0:
-                self.learned.refused(now)
+                self.learned.note_refused(now)
             self._level_before_cut = None
         else:
             self._level_before_cut = self.in_flight.level
             self.in_flight.cut(now, permit.in_use)
-        self._half_open_after(permit, now)
+        self._begin_probing(permit, now)
 
-    def _in_trouble(self, permit: Permit, kind: FailureKind, now: float) -> None:
-        self._trouble(kind, now)
+    def _note_outage(self, permit: Permit, kind: FailureKind, now: float) -> None:
+        self._remember_trouble(kind, now)
         self._failures += 1
         if kind == "timeout" and permit.sent_at >= self._cut_at and not permit.probe:
             self._cut_at = now
             self.in_flight.cut(now, permit.in_use)
         if permit.probe or (self._failures >= BREAKER_FAILURES and not self._half_open):
-            self._half_open_after(permit, now)
+            self._begin_probing(permit, now)
 
-    def _half_open_after(self, permit: Permit, now: float) -> None:
+    def _begin_probing(self, permit: Permit, now: float) -> None:
         """A pause, twice as long after each probe that failed; then one call alone."""
         self._failed_probes += permit.probe
         self._half_open = True
@@ -233,7 +233,7 @@ class Gate:
         self.turn_away(error)
         self._failed_probes, self._trouble_since = 0, None
 
-    def _trouble(self, kind: FailureKind, now: float) -> None:
+    def _remember_trouble(self, kind: FailureKind, now: float) -> None:
         self._last_trouble = kind
         if self._trouble_since is None:
             self._trouble_since = now
@@ -245,18 +245,18 @@ class Gate:
         said = f" ({shorten(self._last_sentence, LONGEST_REASON, placeholder=' …')})" if self._last_sentence else ""
         return f"{self._last_trouble}{said}"
 
-    def _rate_binds(self, permit: Permit) -> bool:
+    def _is_rate_bound(self, permit: Permit) -> bool:
         """Whether a limit a minute, and not the number of calls, held the call back."""
         known = self._requests is not None or self.learned.pace is not None
         return known and permit.in_use < self.in_flight.level
 
-    def _adopt(self, quota: Quota, now: float) -> None:
+    def _adopt_quota(self, quota: Quota, now: float) -> None:
         """What headers say: limits a minute (the account's own, so they win over the configuration's), and when one
         is used up."""
         if quota.requests and (limit := quota.requests.per_minute):
-            self._requests = _paced(self._requests, limit, self._minute)
+            self._requests = _update_pace(self._requests, limit, self._minute)
         if quota.tokens and (limit := quota.tokens.per_minute):
-            self._tokens = _paced(self._tokens, limit, self._minute)
+            self._tokens = _update_pace(self._tokens, limit, self._minute)
         if (seconds := quota.pause_seconds()) > 0:
             self._pause(now, min(seconds, LONGEST_PAUSE_SECONDS))
 
@@ -287,7 +287,7 @@ class Gate:
             return False
         return True
 
-    def _permit(self, role: str, tokens: float, now: float) -> Permit:
+    def _issue_permit(self, role: str, tokens: float, now: float) -> Permit:
         self.learned.take(now)
         if self._requests is not None:
             self._requests.take(now)
@@ -322,7 +322,7 @@ class Gate:
             if not queue:
                 del self._waiting[role]
             if not given_up:
-                waiter.ready.set_result(self._permit(role, waiter.tokens, now))
+                waiter.ready.set_result(self._issue_permit(role, waiter.tokens, now))
 
     def _forget(self, role: str, waiter: _Waiter) -> None:
         queue = self._waiting.get(role)
@@ -389,7 +389,7 @@ def gates_of_process() -> Gates:
     return _OF_LOOP[loop]
 
 
-def _paced(pace: Pace | None, per_minute: float, minute: float) -> Pace:
+def _update_pace(pace: Pace | None, per_minute: float, minute: float) -> Pace:
     if pace is None:
         return Pace(per_minute, minute)
     if abs(pace.per_minute - per_minute) > 0.01 * per_minute:

@@ -92,7 +92,7 @@ class LearnedRate:
         self._since = math.inf
         self._passed: deque[tuple[int, int]] = deque()
 
-    def passed(self, sent_at: float) -> None:
+    def note_passed(self, sent_at: float) -> None:
         """A call that was sent at this time was not refused."""
         self._since = min(self._since, sent_at)
         bucket = int(sent_at / self._minute * BUCKETS_PER_MINUTE)
@@ -103,7 +103,7 @@ class LearnedRate:
         while self._passed[0][0] < bucket - BUCKETS_PER_MINUTE:
             self._passed.popleft()
 
-    def refused(self, now: float) -> None:
+    def note_refused(self, now: float) -> None:
         """The quota of the last minute is used up: hold what went through in it."""
         limit = float(self._in_last_minute(now))
         if self.pace is None:

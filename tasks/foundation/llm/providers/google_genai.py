@@ -126,7 +126,7 @@ class GoogleProvider(HttpProvider):
 
     def read_body(self, body: Mapping[str, Any]) -> RawReply:
         if error := body.get("error"):
-            raise self.failure(_status_of(error), error, {})
+            raise self.failure(_read_code(error), error, {})
         candidates = as_items(body.get("candidates"))
         if not candidates:
             if not as_fields(body.get("promptFeedback")).get("blockReason"):
@@ -158,7 +158,7 @@ class GoogleProvider(HttpProvider):
         return classify_failure(
             status,
             f"{reasons} {error_text(error)}".strip(),
-            retry_after_seconds=wait if wait is not None else _retry_delay(details),
+            retry_after_seconds=wait if wait is not None else _read_retry_delay(details),
             secrets=[self._key],
         )
 
@@ -230,14 +230,14 @@ def read_usage(usage: Any, text: str) -> Usage:
     )
 
 
-def _status_of(error: Any) -> int:
+def _read_code(error: Any) -> int:
     """The HTTP status that an error within a body means: its code, else its name, else its words must tell (200)."""
     fields = as_fields(error)
     code = read_count(fields, "code")
     return code if code and 400 <= code < 600 else _RPC_STATUS.get(str(fields.get("status")), 200)
 
 
-def _retry_delay(details: Iterable[Mapping[str, Any]]) -> float | None:
+def _read_retry_delay(details: Iterable[Mapping[str, Any]]) -> float | None:
     """Seconds of the body's RetryInfo ("34s"), if it has one."""
     for part in details:
         if found := re.fullmatch(r"(\d+(?:\.\d+)?)s", str(part.get("retryDelay") or "")):
@@ -295,7 +295,7 @@ class GeminiBatches:
                 if error.code == 404:
                     raise Gone from None
                 raise
-            return await self._status(job_id, job)
+            return await self._read_status(job_id, job)
 
     async def download(self, file: str, path: Path) -> None:
         async with self._live.asking(TRANSFER_SECONDS):
@@ -310,13 +310,13 @@ class GeminiBatches:
         item = json.loads(line)
         key, response = item["key"], item.get("response")
         if response is None:
-            return Result(key, self._failure_of(item.get("error") or item.get("status") or {}))
+            return Result(key, self._read_failure(item.get("error") or item.get("status") or {}))
         return Result.read(key, lambda: self._live.read_body(response))
 
     async def close(self) -> None:
         await self._live.close()
 
-    async def _status(self, job_id: str, job: types.BatchJob) -> JobStatus:
+    async def _read_status(self, job_id: str, job: types.BatchJob) -> JobStatus:
         state: Any = _STATES.get(job.state.name if job.state else "", "running")
         if state == "running":
             return JobStatus("running")
@@ -325,15 +325,15 @@ class GeminiBatches:
             state,
             files=(job.dest.file_name,) if job.dest and job.dest.file_name else (),
             seconds=(ended - job.create_time).total_seconds() if ended and job.create_time else None,
-            failure=await self._refusal(job_id) if state == "failed" else None,
+            failure=await self._read_refusal(job_id) if state == "failed" else None,
         )
 
-    async def _refusal(self, job_id: str) -> Refusal:
+    async def _read_refusal(self, job_id: str) -> Refusal:
         """Why the job failed as a whole. The SDK's job has no place for it, so the raw answer is read."""
         raw = await self._live.client._api_client.async_request("get", job_id, {}, None)
-        return self._failure_of(json.loads(raw.body or "{}").get("error") or {})
+        return self._read_failure(json.loads(raw.body or "{}").get("error") or {})
 
-    def _failure_of(self, error: Mapping[str, Any]) -> Refusal:
+    def _read_failure(self, error: Mapping[str, Any]) -> Refusal:
         code = int(error.get("code") or 13)
         status = list(_RPC_STATUS.values())[code - 1] if 1 <= code <= len(_RPC_STATUS) else code
         said = {"status": error.get("status"), "message": error.get("message") or "the provider gives no reason"}

@@ -219,7 +219,7 @@ class OpenAIBatches:
                 batch = await self._client.batches.retrieve(job_id, timeout=ASK_SECONDS)
             except openai.NotFoundError:
                 raise Gone from None
-            return self._status(batch)
+            return self._read_status(batch)
 
     async def download(self, file: str, path: Path) -> None:
         async with self._live.asking(TRANSFER_SECONDS):
@@ -245,7 +245,7 @@ class OpenAIBatches:
     async def close(self) -> None:
         await self._live.close()
 
-    def _status(self, batch: Batch) -> JobStatus:
+    def _read_status(self, batch: Batch) -> JobStatus:
         state: Any = _STATES.get(batch.status, "running")
         counts = batch.request_counts
         done = counts.completed + counts.failed if counts else None
@@ -257,10 +257,10 @@ class OpenAIBatches:
             done,
             files=tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
             seconds=max(0.0, ended - batch.created_at) if ended else None,
-            failure=self._refusal(batch) if state == "failed" else None,
+            failure=self._read_refusal(batch) if state == "failed" else None,
         )
 
-    def _refusal(self, batch: Batch) -> Refusal:
+    def _read_refusal(self, batch: Batch) -> Refusal:
         """Why the job as a whole was refused; a full queue is the one reason that passes."""
         errors = (batch.errors and batch.errors.data) or []
         first = errors[0].to_dict() if errors else {"message": "the provider gives no reason"}

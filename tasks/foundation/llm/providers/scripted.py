@@ -75,13 +75,13 @@ async def answer(script: Script, call: ProviderCall) -> RawReply:
         reply = await reply
     if isinstance(reply, Exception):
         raise reply
-    return reply if isinstance(reply, RawReply) else as_reply(reply, call, time.monotonic() - started)
+    return reply if isinstance(reply, RawReply) else make_reply(reply, call, time.monotonic() - started)
 
 
-def as_reply(text: str, call: ProviderCall, latency_seconds: float = 0.0) -> RawReply:
+def make_reply(text: str, call: ProviderCall, latency_seconds: float = 0.0) -> RawReply:
     """`text` as a complete reply; tokens are counted as four characters each."""
     prompt = sum(len(message.content) for message in call.messages)
-    usage = Usage(_tokens(prompt), 0, _tokens(len(text)), 0)
+    usage = Usage(_count_tokens(prompt), 0, _count_tokens(len(text)), 0)
     return RawReply(text, usage, "stop", call.model.name, call.seed, latency_seconds)
 
 
@@ -114,7 +114,7 @@ def from_schema(call: ProviderCall) -> str:
     voice = call.model.extra_body.get("voice")
     source = random.Random(seed_of("from_schema", voice, messages, call.seed, call.sample))
     if call.schema is None:
-        return f"{_sentence(source, 8)} {_sentence(source, 6)}"
+        return f"{_make_sentence(source, 8)} {_make_sentence(source, 6)}"
     return json.dumps(_Filler(source, call.schema.get("$defs", {})).value(call.schema, 0), ensure_ascii=False)
 
 
@@ -153,9 +153,9 @@ class _Filler:
             case "string":
                 return self._string(schema)
             case "integer":
-                return self._source.randint(*_bounds(schema, 1, 5))
+                return self._source.randint(*_find_bounds(schema, 1, 5))
             case "number":
-                low, high = _bounds(schema, 0, 1)
+                low, high = _find_bounds(schema, 0, 1)
                 return min(max(round(self._source.uniform(low, high), 2), low), high)
             case "boolean":
                 return self._source.random() < 0.5
@@ -201,9 +201,9 @@ class _Filler:
         if schema.get("format") in _STRING_FORMATS:
             return _STRING_FORMATS[schema["format"]]
         low, high = schema.get("minLength", 1), schema.get("maxLength", 10_000)
-        text = _sentence(self._source, self._source.randint(4, 9))
+        text = _make_sentence(self._source, self._source.randint(4, 9))
         while len(text) < low:
-            text = f"{text} {_sentence(self._source, 6)}"
+            text = f"{text} {_make_sentence(self._source, 6)}"
         cut = text[: max(low, high)]
         bare = cut.strip()
         return cut if len(bare) >= low and bare == cut else (bare + "." * high)[: max(low, len(cut))]
@@ -213,11 +213,11 @@ def _without(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != name}
 
 
-def _sentence(source: random.Random, words: int) -> str:
+def _make_sentence(source: random.Random, words: int) -> str:
     return " ".join(source.choice(_WORDS) for _ in range(words)).capitalize() + "."
 
 
-def _bounds(schema: Mapping[str, Any], low: int, span: int) -> tuple[int, int]:
+def _find_bounds(schema: Mapping[str, Any], low: int, span: int) -> tuple[int, int]:
     """Whole lower and upper bounds within the schema's own, open ends filled in."""
     step = 1 if schema.get("type") == "integer" else 0
     lowest = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
@@ -229,5 +229,5 @@ def _bounds(schema: Mapping[str, Any], low: int, span: int) -> tuple[int, int]:
     return lowest, lowest + span if highest is None else highest
 
 
-def _tokens(characters: int) -> int:
+def _count_tokens(characters: int) -> int:
     return (characters + 3) // 4
