@@ -148,7 +148,8 @@ def follow_recipe(checkout: Path) -> None:
     code = registry.read_text(encoding="utf-8")
     end_of_entries = code.index("    )\n}\n", code.index("PROVIDERS"))
     registry.write_text(
-        code[:end_of_entries] + textwrap.indent(entry, " " * 8) + code[end_of_entries:], encoding="utf-8"
+        code[:end_of_entries] + textwrap.indent(f"{entry.strip()},\n", " " * 8) + code[end_of_entries:],
+        encoding="utf-8",
     )
     with (checkout / "configs/models.yaml").open("a", encoding="utf-8") as models:
         models.write(textwrap.indent(model, "  "))

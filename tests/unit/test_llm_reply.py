@@ -215,13 +215,13 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                 monkeypatch.setattr(module, name, Counting(pattern, counted))
     for quote, pattern in list(mend._INSIDE.items()):
         monkeypatch.setitem(mend._INSIDE, quote, Counting(pattern, counted))
-    parsed = objects._parsed
+    parsed = objects._parse
 
     def counting_parsed(source: str, pairs: Any) -> Any:
         counted[0] += len(source)
         return parsed(source, pairs)
 
-    monkeypatch.setattr(objects, "_parsed", counting_parsed)
+    monkeypatch.setattr(objects, "_parse", counting_parsed)
     return counted
 
 
