@@ -12,6 +12,7 @@ from flows.chain.checks import ChecksFoundRows, check_build
 from flows.chain.options import BuildOptions, ReleaseOptions, ReportOptions
 from flows.identity import named_run
 from flows.prefect_artifacts import post_checks, post_report
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import write_release
 from tasks.report.build import write_report
@@ -51,6 +52,6 @@ async def release(options: ReleaseOptions = RELEASE) -> dict[str, int]:
 
 def _release(layout: Layout, options: ReleaseOptions) -> dict[str, int]:
     folder = Path(options.folder).expanduser() if options.folder else layout.root / "releases" / options.build
-    rows = write_release(layout, options.build, folder)
+    rows = write_release(layout, options.build, folder, LOCAL_PROVIDERS)
     log.info("released build %s to %s", options.build, folder)
     return rows

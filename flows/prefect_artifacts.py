@@ -21,8 +21,8 @@ from prefect.artifacts import (
 from flows.chain.checks import CheckResult
 from flows.chain.results import StageResult
 from flows.server.environment import noted
-from tasks.foundation.llm.failures import brief
-from tasks.foundation.llm.limits import gates_of_process
+from tasks.foundation.llm.limits.gate import gates_of_process
+from tasks.foundation.llm.redaction import brief
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit

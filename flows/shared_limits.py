@@ -17,14 +17,14 @@ LONGEST_NAP_SECONDS = 5.0
 """A block may be had before the server thinks so: it is asked again after this long at most."""
 
 
-class PrefectLender:
-    """Lends requests and tokens of limits that all workers of one Prefect server share (see `limits.lender`)."""
+class PrefectLimits:
+    """Limits of requests and tokens that all workers of one Prefect server share (see `SharedLimits`)."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    async def borrow(self, name: str, per_minute: float, amount: int) -> None:
-        """Waits until `amount` units are ours. The limit is made, or brought up to date, when first borrowed from."""
+    async def acquire(self, name: str, per_minute: float, amount: int) -> None:
+        """Waits until `amount` units are ours. The limit is made, or brought up to date, when it is first asked for."""
         limit = limit_name(name)
         async with get_client() as client:
             if limit not in self._known:

@@ -28,9 +28,9 @@ from flows.chain.results import OBSERVERS, StageResult, result_of
 from flows.identity import settled_run, signature
 from flows.prefect_artifacts import post_progress, post_result
 from flows.server.environment import OUR_LOGGERS, spare_loopback
-from flows.shared_limits import PrefectLender
+from flows.shared_limits import PrefectLimits
 from tasks.foundation.errors import ConfigError, StoreError
-from tasks.foundation.llm.limits import gates_of_process
+from tasks.foundation.llm.limits.gate import gates_of_process
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.shards import first_error
 from tasks.foundation.run.stage_run import StageRun
@@ -83,7 +83,7 @@ async def _run_member(name: str, member: str | None, build: str, workspace: Work
     with signing(signature()):
         run = await _off_loop(lambda: StageRun.open(stage, workspace, build, member, force=force, ends_chain=last))
     if workspace.settings.llm.share_limits:
-        gates_of_process().share(PrefectLender())
+        gates_of_process().share(PrefectLimits())
     with _opened(run):
         await _bring_up_to_date(run)
     commit = _commit_of(run)

@@ -14,8 +14,7 @@ from typing import Literal
 from flows import chain
 from flows.chain.options import RunOptions
 from tasks.foundation.errors import ColloquyError, ModelUnavailable
-from tasks.foundation.llm.models import check_ready
-from tasks.foundation.llm.reach import silent
+from tasks.foundation.llm.models import check_reachable, check_ready
 from tasks.foundation.run.batching import check_mode, in_batches
 from tasks.foundation.run.context import MissingInput, RunContext, Workspace
 from tasks.foundation.run.fingerprints import changed
@@ -144,7 +143,7 @@ def check_models(workspace: Workspace, todo: Sequence[StageStatus]) -> None:
         check_budget(stage.name, settings, specs, batched=in_batches(settings, stage.name))
         if settings.llm.replay_only:
             continue
-        problems = [check_ready(spec) or silent(spec) for spec in specs]
+        problems = [check_ready(spec) or check_reachable(spec) for spec in specs]
         for problem in filter(None, problems):
             missing.setdefault(problem, []).append(stage.name)
     if missing:

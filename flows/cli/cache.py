@@ -90,7 +90,7 @@ def age(text: str) -> timedelta:
 
 def _refuse_unknown_stage(cache: ReplyCache, stage: str) -> None:
     """ConfigError for a stage that neither the chain nor the cache knows."""
-    known = dict.fromkeys([*chain.names(), *cache.stages()])
+    known = dict.fromkeys([*chain.names(), *cache.list_stages()])
     if stage not in known:
         raise ConfigError(f"--stage: expected one of {', '.join(known)}; found {stage!r}")
 
@@ -99,7 +99,7 @@ def _refuse_unknown_build(cache: ReplyCache, build: str) -> None:
     """StoreError for a build that is not in the store and has paid for no reply, as one that never got to a commit."""
     if build in (known := builds(Layout.default())):
         return
-    known = sorted({*known, *cache.builds()})
+    known = sorted({*known, *cache.list_builds()})
     if build not in known:
         raise StoreError(f"build {build!r} does not exist; expected one of: {', '.join(known) or 'none is there yet'}")
 

@@ -20,10 +20,8 @@ from flows.cli.arguments import Profile
 from flows.server import environment
 from tasks.foundation import ROOT, weights
 from tasks.foundation.errors import ColloquyError, StoreError
-from tasks.foundation.llm.models import check_ready
+from tasks.foundation.llm.models import ModelSpec, check_reachable, check_ready
 from tasks.foundation.llm.own_models import all_models
-from tasks.foundation.llm.reach import silent
-from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources import find_files
@@ -142,8 +140,8 @@ def _models(settings: Settings) -> Iterator[Finding]:
         except ColloquyError as error:
             yield Finding("model", str(error), error.exit_code)
             continue
-        problem = check_ready(spec) or silent(spec)
-        text = f"{problem or _ready(spec)}{_origin(spec.name) if spec.provider == 'embedded' else ''}"
+        problem = check_ready(spec) or check_reachable(spec)
+        text = f"{problem or _ready(spec)}{_origin(spec.weights)}"
         yield Finding("model", f"{text} ({', '.join(roles)})", 5 if problem else 0)
     by_name: dict[str | None, list[Language]] = {}
     for language in LANGUAGES:

@@ -50,15 +50,15 @@ def pull(
 def weights_needed(settings: Settings, models: Models) -> list[str]:
     """Names of the weights that a run cannot do without: of the settings' models and of the English encoder."""
     used = [models[alias] for alias in chain.roles_by_alias(settings)]
-    names: Sequence[str] = [spec.name for spec in used if spec.provider == "embedded"]
+    names: Sequence[str] = [spec.weights for spec in used if spec.weights is not None]
     encoders = [] if settings.encoder.folder(settings.encoder.en) else [settings.encoder.en]
     return list(dict.fromkeys([*names, *encoders]))
 
 
 def _weights_name(given: str) -> str:
-    """The weights of an alias; what is no alias of an embedded model is a name already."""
+    """The weights of an alias; what is no alias of a model with weights here is a name already."""
     spec = dict(load_models()).get(given)
-    return spec.name if spec is not None and spec.provider == "embedded" else given
+    return spec.weights or given if spec is not None else given
 
 
 class _Report:

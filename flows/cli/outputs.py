@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from flows.chain.checks import ChecksFoundRows, check_build
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.store.commits import behind, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.release import write_release
@@ -62,6 +63,6 @@ def release(
     """Write the benchmark of a build (items, episodes, seeds, their personas) for others to evaluate on."""
     layout = Layout.default()
     name = choose_build(layout, build)
-    for table, rows in write_release(layout, name, folder).items():
+    for table, rows in write_release(layout, name, folder, LOCAL_PROVIDERS).items():
         typer.echo(f"{table:<22}{rows:>8,} rows")
     typer.echo(f"released build {name} to {folder}")

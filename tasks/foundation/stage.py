@@ -9,6 +9,7 @@ A stage knows nothing of files, builds, shards or Prefect; it sees a `StageConte
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -19,8 +20,10 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
+from tasks.foundation.ids import seed_of
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.prompts import Prompt
-from tasks.foundation.llm.request import Message, ModelSpec
+from tasks.foundation.llm.request import Message, Request
 from tasks.foundation.settings import Settings
 from tasks.foundation.settings.sections import Source, StageSection
 from tasks.foundation.store.accounting import Accounting
@@ -97,12 +100,14 @@ class StageContext(Protocol):
         """What texts of a language are compared with: an encoder that knows it, else their characters."""
 
 
-class Asker(Protocol):
-    """How `work` asks a model. Every request lands in the item's ledger rows."""
+class Asker(ABC):
+    """How `work` asks a model about one row. Every request lands in the row's ledger rows; who inherits says how it is
+    sent."""
 
-    @property
-    def last_reply(self) -> str:
-        """The text of the last reply to the request that ended last, as it came; empty where none came."""
+    def __init__(self, stage: str, row_key: str, seed: int) -> None:
+        self._stage = stage
+        self._row_key = row_key
+        self._seed = seed
 
     async def __call__(
         self,
@@ -125,6 +130,30 @@ class Asker(Protocol):
 
         Raises ModelError when the request failed for good, ModelUnavailable when no request can succeed.
         """
+        *opening, last = prompt.render(language, inputs)
+        request = Request(
+            stage=self._stage,
+            row_key=self._row_key,
+            purpose=purpose,
+            alias=alias,
+            messages=(*opening, *(prompt.defuse(language, message) for message in history), last),
+            reply=reply or prompt.reply,
+            sample=sample,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            seed=seed_of(self._seed, sample),
+            prompt_fingerprint=prompt.fingerprint,
+        )
+        return await self.send(request)
+
+    @abstractmethod
+    async def send(self, request: Request) -> Any:
+        """The validated reply to a request."""
+
+    @property
+    @abstractmethod
+    def last_reply(self) -> str:
+        """The text of the last reply to the request that ended last, as it came; empty where none came."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.settings import Settings
 from tasks.foundation.tables.evaluation import Model
 

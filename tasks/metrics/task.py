@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
 from tasks.foundation.ids import digest, seed_of
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.settings import Settings
 from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stage import Prepared, Stage, StageContext

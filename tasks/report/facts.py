@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.foundation.llm.request import LOCAL_PROVIDERS
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.store.commits import Commit, behind
 from tasks.report.blocks import Benchmark
 from tasks.report.questions import Record

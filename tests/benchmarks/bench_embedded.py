@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import pytest
 
 from tasks.foundation import weights
-from tasks.foundation.llm.models import load_models
+from tasks.foundation.llm.models import ModelSpec, load_models
 from tasks.foundation.llm.providers import embedded
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall
+from tasks.foundation.llm.request import Message, ProviderCall
 
 MODELS = os.environ.get("COLLOQUY_BENCH_MODELS", "smollm2-135m,gemma-3-270m,qwen2.5-coder-0.5b").split(",")
 SLOTS = (1, 4, 8)
@@ -52,7 +52,7 @@ def call(spec: ModelSpec, number: int) -> ProviderCall:
 
 
 async def measure(spec: ModelSpec) -> Speed:
-    provider = embedded.EmbeddedProvider()
+    provider = embedded.EmbeddedProvider(spec)
     await provider.call(call(spec, 10_000))
     started = time.perf_counter()
     replies = await asyncio.gather(*(provider.call(call(spec, number)) for number in range(REQUESTS)))
@@ -66,9 +66,9 @@ async def measure(spec: ModelSpec) -> Speed:
 
 def unload() -> None:
     """Frees the model in memory, so that the next one has the machine to itself."""
-    for local in embedded._SHELF.loaded.values():
+    for local in embedded._MODELS.loaded.values():
         local.threads.shutdown()
-    embedded._SHELF.loaded.clear()
+    embedded._MODELS.loaded.clear()
     gc.collect()
 
 

@@ -23,12 +23,14 @@ from pydantic import BaseModel
 from tasks.foundation.llm.budget import Allowed, Budget, Spent
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.limits import Gates
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
+from tasks.foundation.llm.limits.gate import Gates
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.reply import schema_of
-from tasks.foundation.llm.request import CallRecord, Message, ModelSpec, ProviderCall, Request
+from tasks.foundation.llm.request import Message, ProviderCall, Request
 from tasks.foundation.llm.sending import Patience
+from tasks.foundation.tables.operations import LlmCall
 from tests.benchmarks import peers
+from tests.fakes.scripted import ScriptedProvider
 
 REQUESTS = 2000
 ROUNDS = 5
@@ -59,7 +61,7 @@ def model(url: str, in_flight: int) -> ModelSpec:
     )
 
 
-def everything_on(cache: ReplyCache, spec: ModelSpec, ledger: list[CallRecord], **changes: Any) -> Engine:
+def everything_on(cache: ReplyCache, spec: ModelSpec, ledger: list[LlmCall], **changes: Any) -> Engine:
     budget = Budget([Allowed("run.budget", Spent(), max_calls=10**9, max_tokens=10**12, max_cost_usd=1e9)])
     return Engine({"stub": spec}, cache, run_id="bench", budget=budget, on_call=ledger.append, **changes)
 
@@ -109,7 +111,7 @@ class Compared:
 async def compare(folder: Path, url: str, in_flight: int) -> Compared:
     bare, rates = BareSdk(url), []
     for number in range(ROUNDS):
-        ledger: list[CallRecord] = []
+        ledger: list[LlmCall] = []
         with ReplyCache(folder / f"{in_flight}-{number}.sqlite") as cache:
             engine = everything_on(cache, model(url, in_flight), ledger)
             bare_rate = await rate(bare, REQUESTS, in_flight)
@@ -163,7 +165,7 @@ async def cached(folder: Path) -> tuple[float, float]:
             after = resource.getrusage(resource.RUSAGE_SELF)
             used = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
             best = max(best, (by_clock, CACHED_REQUESTS / used))
-        assert engine.calls_made == CACHED_REQUESTS
+        assert engine.counters.calls_made == CACHED_REQUESTS
     return best
 
 
@@ -183,7 +185,7 @@ def test_identical_requests_at_once_are_one_call(tmp_path: Path) -> None:
         with ReplyCache(tmp_path / "one.sqlite") as cache:
             engine = Engine({"stub": spec}, cache, run_id="bench", providers={"scripted": ScriptedProvider(slowly)})
             await asyncio.gather(*(engine.ask(request(1)) for _ in range(1000)))
-            return engine.calls_made
+            return engine.counters.calls_made
 
     calls = asyncio.run(main())
     print(f"\n1,000 identical requests at once: {calls} call")

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.llm.models import load_models
+from tasks.foundation.llm.models import ModelSpec, load_models
 from tasks.foundation.llm.pricing import pricing_of
-from tasks.foundation.llm.providers.google_genai import GoogleProvider, config_of
-from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Usage
+from tasks.foundation.llm.providers.bodies import request_body
+from tasks.foundation.llm.providers.google_genai import GoogleProvider, build_config
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider
+from tasks.foundation.llm.request import Message, ProviderCall, Usage
 from tasks.foundation.settings import load_settings, profile_names
 
 MODELS = load_models()
@@ -110,7 +111,7 @@ def test_the_models_of_table_6_have_the_papers_versions(alias: str, name: str) -
 @pytest.mark.parametrize("spec", of("openai"), ids=lambda spec: spec.alias)
 async def test_an_openai_alias_makes_a_client_and_a_request(spec: ModelSpec) -> None:
     await OpenAIProvider(spec).close()
-    sent = body_of(call(spec))
+    sent = request_body(call(spec))
     assert sent["model"] == spec.name
     assert sent[spec.max_tokens_field] == 500
     assert ("temperature" in sent) is spec.sends_temperature
@@ -124,7 +125,7 @@ async def test_an_openai_alias_makes_a_client_and_a_request(spec: ModelSpec) -> 
 @pytest.mark.parametrize("spec", of("google"), ids=lambda spec: spec.alias)
 async def test_a_google_alias_makes_a_client_and_a_request(spec: ModelSpec) -> None:
     await GoogleProvider(spec).close()
-    config = config_of(call(spec))
+    config = build_config(call(spec))
     assert config.max_output_tokens == 500
     assert config.response_json_schema == SCHEMA
     assert config.http_options is not None

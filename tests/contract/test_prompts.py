@@ -27,7 +27,7 @@ def test_templates_use_exactly_their_inputs_in_every_language(prompt: Prompt) ->
 
 @pytest.mark.parametrize("prompt", BOUND, ids=lambda prompt: prompt.path)
 def test_the_languages_of_a_prompt_use_the_same_delimiters(prompt: Prompt) -> None:
-    from tasks.foundation.llm.prompts import _tags
+    from tasks.foundation.llm.prompts import _find_tags
 
-    english, chinese = (_tags(prompt._file(language)) for language in LANGUAGES)
+    english, chinese = (_find_tags(prompt._file(language)) for language in LANGUAGES)
     assert english == chinese

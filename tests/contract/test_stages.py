@@ -11,10 +11,9 @@ import yaml
 
 from flows import chain, stages
 from tasks.foundation import ROOT
-from tasks.foundation.settings import Settings, load_settings
+from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Stage
 from tasks.foundation.tables import TABLES
-from tasks.report.facts import ROLES
 
 BASE = "configs/base.yaml"
 SETTINGS = "tasks/foundation/settings/__init__.py"
@@ -51,11 +50,6 @@ def missing_of(stage: Stage) -> Iterator[Missing]:
         yield Missing("prefect.yaml", "before `  - name: colloquy-report`", "\n".join(deployment))
     if f"tasks.{name}" not in contracted():
         yield Missing("pyproject.toml", "after `    tasks.personas`", f"    | tasks.{name}")
-    if field is not None:
-        roles = tuple(stage.roles(load_settings("test")))
-        if roles != ROLES.get(name, ()):
-            text = f'    "{name}": ({"".join(f"{role!r}, " for role in roles)}),'
-            yield Missing("tasks/report/facts.py", "after `ROLES: dict[str, tuple[str, ...]] = {`", text)
 
 
 def entrypoints() -> set[str]:

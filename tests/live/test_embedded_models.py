@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 from tasks.foundation import weights
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
-from tasks.foundation.llm.defuse import defused
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.models import load_models
+from tasks.foundation.llm.prompts import defuse
 from tasks.foundation.llm.providers.embedded import EmbeddedProvider
 from tasks.foundation.llm.request import Message, ProviderCall, Request
 
@@ -55,9 +55,9 @@ def call(text: str, max_tokens: int = 16) -> ProviderCall:
 async def test_several_requests_at_once_keep_to_the_schema(cache: ReplyCache) -> None:
     engine = Engine({"small": SMALL}, cache, run_id="r")
     outcomes = await asyncio.gather(*(engine.ask(request(number, temperature=0.7)) for number in range(6)))
-    assert all(isinstance(outcome.answer and outcome.answer.value, Verdict) for outcome in outcomes)
+    assert all(isinstance(outcome.value, Verdict) for outcome in outcomes)
     record = outcomes[1].record
-    assert record.usage.prompt_tokens and record.usage.completion_tokens
+    assert record.prompt_tokens and record.completion_tokens
     assert (record.cost_usd, record.seed_sent, record.model_reported) == (0.0, 1, "smollm2-135m")
     await engine.close()
 
@@ -66,46 +66,46 @@ async def test_a_second_run_replays_without_a_call(cache: ReplyCache) -> None:
     first = await Engine({"small": SMALL}, cache, run_id="r1").ask(request())
     again = Engine({"small": SMALL}, cache, run_id="r2")
     second = await again.ask(request())
-    assert again.calls_made == 0
+    assert again.counters.calls_made == 0
     assert second.trace == first.trace
 
 
 async def test_a_reply_that_runs_out_of_tokens_says_so() -> None:
-    reply = await EmbeddedProvider().call(call("Tell me a very long story.", max_tokens=4))
+    reply = await EmbeddedProvider(SMALL).call(call("Tell me a very long story.", max_tokens=4))
     assert reply.finish_reason == "length" and reply.usage.completion_tokens == 4
 
 
 async def test_a_prompt_beyond_the_context_is_its_own_failure() -> None:
     with pytest.raises(ModelError) as caught:
-        await EmbeddedProvider().call(call("word " * 2000))
+        await EmbeddedProvider(SMALL).call(call("word " * 2000))
     assert caught.value.kind == "context_overflow"
 
 
 async def test_a_call_that_takes_too_long_lets_go_of_its_caller() -> None:
     slow = replace(call("Count to a thousand.", max_tokens=200), model=replace(SMALL, timeout_seconds=0.05))
     with pytest.raises(ModelError) as caught:
-        await EmbeddedProvider().call(slow)
+        await EmbeddedProvider(SMALL).call(slow)
     assert caught.value.kind == "timeout"
 
 
 async def test_missing_weights_name_the_command_that_gets_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(weights.MODELS_DIR_ENV, str(tmp_path))
     with pytest.raises(ModelUnavailable, match="colloquy models pull smollm2-135m"):
-        await EmbeddedProvider().call(call("hello"))
+        await EmbeddedProvider(SMALL).call(call("hello"))
 
 
 async def test_llama_cpp_writes_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    await EmbeddedProvider().call(call("hello", max_tokens=2))
+    await EmbeddedProvider(SMALL).call(call("hello", max_tokens=2))
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
 
 
 async def test_a_control_token_within_a_text_is_text_to_the_model() -> None:
-    provider, token = EmbeddedProvider(), "<|im_end|>"
+    provider, token = EmbeddedProvider(SMALL), "<|im_end|>"
 
     async def prompt_tokens(text: str) -> int:
         return (await provider.call(call(text, max_tokens=1))).usage.prompt_tokens or 0
 
     none, raw = await prompt_tokens("Say hello"), await prompt_tokens(f"Say hello{token}")
     assert raw == none + 1, "the model reads it as one real token"
-    assert await prompt_tokens(defused(f"Say hello{token}", frozenset())) > none + 3
+    assert await prompt_tokens(defuse(f"Say hello{token}", frozenset())) > none + 3

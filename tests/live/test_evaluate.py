@@ -15,6 +15,7 @@ import pytest
 from tasks.foundation import ROOT, weights
 from tasks.foundation.errors import ConfigError, SourceError, StoreError
 from tasks.foundation.llm.own_models import add_model, adding, all_models
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.llm.providers.embedded import load_server
 from tasks.foundation.store.commits import commits_of, write_commit
 from tasks.foundation.store.layout import Layout
@@ -39,7 +40,7 @@ async def release(tmp_path: Path) -> Path:
     await bench.give("personas", {"persona_candidates": [persona(), persona(2)]})
     await bench.give("chatseeds", {"chat_seeds": [seed()]})
     folder = tmp_path / "released"
-    rows = write_release(bench.workspace().layout, "b1", folder)
+    rows = write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
     assert rows == {"awareness_items": 1, "interaction_episodes": 1, "chat_seeds": 1, "persona_candidates": 1}
     return folder
 
@@ -101,9 +102,9 @@ def test_a_release_is_imported_once_and_never_over_other_rows(release: Path, tmp
     layout = Layout(tmp_path / "mine")
     assert import_release(layout, release, "b").to_json() == import_release(layout, release, "b").to_json()
     with pytest.raises(StoreError, match=r"is not empty"):
-        write_release(layout, "b", release)
+        write_release(layout, "b", release, LOCAL_PROVIDERS)
     with pytest.raises(StoreError, match=r"build 'c' does not exist; expected one of: b"):
-        write_release(layout, "c", tmp_path / "other")
+        write_release(layout, "c", tmp_path / "other", LOCAL_PROVIDERS)
 
 
 def test_an_own_model_is_kept_and_takes_nobodys_name(tmp_path: Path) -> None:

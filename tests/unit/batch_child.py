@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from tests.fakes.batch_servers import KEY, OpenAIServer
 from tests.unit.batch_runs import run, spec_of
-from tests.unit.batch_servers import KEY, OpenAIServer
 
 if __name__ == "__main__":
     folder, url, rows = sys.argv[1:]

@@ -15,9 +15,10 @@ from pydantic import BaseModel, Field
 from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.request import Message, ModelSpec, Outcome, Request
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.request import Message, Outcome, Request
 from tasks.foundation.llm.sending import Patience
-from tests.unit.batch_servers import KEY, BatchServer, GeminiServer, OpenAIServer, serving
+from tests.fakes.batch_servers import KEY, BatchServer, GeminiServer, OpenAIServer, serving
 
 
 class Score(BaseModel):
@@ -66,14 +67,12 @@ async def engine_in(
     """An engine over the cache and the jobs in `folder`, as a run of the program has it."""
     cache = ReplyCache(folder / "replies.sqlite")
     transport = None if live else transport_in(folder, cache, **changes)
-    providers = None if transport is None else {spec.provider: transport}
     engine = Engine(
         {"judge": spec},
         cache,
         run_id="run",
         patience=Patience(attempts, base_seconds=0.0),
-        providers=providers,
-        batched=not live,
+        transport=transport,
     )
     try:
         yield engine
@@ -89,7 +88,7 @@ async def ask_all(engine: Engine, rows: range) -> list[Outcome]:
 
 
 def values(outcomes: list[Outcome]) -> list[Any]:
-    return [outcome.answer.value if outcome.answer else outcome.error for outcome in outcomes]
+    return [outcome.value if outcome.error is None else outcome.error for outcome in outcomes]
 
 
 async def run(folder: Path, spec: ModelSpec, rows: range = range(4), **changes: Any) -> list[Outcome]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel
 
 from tasks.foundation.errors import ModelError
-from tasks.foundation.llm.prompts import Prompt
-from tasks.foundation.llm.providers.scripted import from_schema
-from tasks.foundation.llm.reply import BadReply, read, schema_of
-from tasks.foundation.llm.request import ModelSpec, ProviderCall
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import load_settings
 from tasks.foundation.stage import Rows, Stage
@@ -22,6 +17,7 @@ from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Uttera
 from tasks.foundation.tables.personas import BigFive, Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
 from tasks.foundation.texts.encoder import Encoder
+from tests.fakes.asker import FakeAsker
 
 FAMILIES = {"scripted-a": "a", "scripted-b": "b", "scripted-c": "c", "twin-of-a": "a", "twin-of-b": "b"}
 
@@ -184,56 +180,6 @@ class FakeContext:
         frame = pl.from_arrow(table.arrow(in_key_order))
         assert isinstance(frame, pl.DataFrame)
         return frame
-
-
-class Asked:
-    """One request as a fake asker saw it."""
-
-    def __init__(self, purpose: str, alias: str, inputs: Any, system: str, user: str, sample: int) -> None:
-        self.purpose, self.alias, self.inputs = purpose, alias, inputs
-        self.system, self.user, self.sample = system, user, sample
-
-
-Answering = Callable[[Asked, type[BaseModel]], Any]
-"""Gives plain data for a request, raises, or returns None for an answer made up from the schema."""
-
-
-class FakeAsker:
-    """Renders every prompt and checks every answer as the engine does; keeps what was asked."""
-
-    def __init__(self, answer: Answering = lambda asked, model: None) -> None:
-        self.asked: list[Asked] = []
-        self._answer = answer
-
-    async def __call__(
-        self,
-        prompt: Prompt[Any, Any],
-        inputs: BaseModel,
-        *,
-        language: str,
-        alias: str,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        reply: type[BaseModel] | None = None,
-        sample: int = 0,
-    ) -> Any:
-        messages = prompt.render(language, inputs)
-        asked = Asked(purpose, alias, inputs, messages[0].content, messages[1].content, sample)
-        self.asked.append(asked)
-        expected = reply or prompt.reply
-        assert expected is not None
-        plain = self._answer(asked, expected)
-        if plain is None:
-            call = ProviderCall(model("scripted-a"), messages, schema_of(expected), "reply", 0.0, 1000, 0, sample)
-            plain = json.loads(from_schema(call))
-        try:
-            return read(json.dumps(plain), expected, "stop").value
-        except BadReply as trouble:
-            raise ModelError(trouble.kind, trouble.sentence) from None
-
-    def count(self, purpose: str) -> int:
-        return sum(asked.purpose == purpose for asked in self.asked)
 
 
 def prepared(stage: Stage, context: FakeContext) -> list[str]:

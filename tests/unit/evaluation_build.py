@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.foundation.ids import digest
-from tasks.foundation.llm.providers.scripted import Scripted, ScriptedProvider, from_schema
+from tasks.foundation.llm.providers.scripted import Scripted, from_schema
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.run.context import Workspace
@@ -24,6 +24,7 @@ from tasks.foundation.tables.dialogues import AwarenessItem, InteractionEpisode
 from tasks.foundation.tables.evaluation import ChatSeed, Conversation, ConversationTurn
 from tasks.foundation.tables.personas import PersonaCandidate
 from tasks.foundation.tables.types import is_optional
+from tests.fakes.scripted import ScriptedProvider
 
 QUIET = ("llm.retry_attempts=1", "llm.retry_base_seconds=0")
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.foundation.llm.models import load_models
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec, load_models
 from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import load_settings
 from tasks.foundation.tables import TABLES

@@ -11,7 +11,8 @@ import yaml
 
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.failures import ProviderFailure
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.request import Message, ProviderCall, RawReply
 
 KEYS = {
     "openai": "sk-proj-SECRETsecret_SECRET-secret0123456789",

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pydantic import BaseModel
 
 from tasks.foundation import ROOT
-from tasks.foundation.llm.prompts import Prompt
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.stage import AnySource, PreparedRows, Stage, Stored
@@ -108,23 +106,6 @@ def rows_of(some: Sequence[Row] | Stored) -> Sequence[Row]:
         return some.table.rows(pa.Table.from_batches(some.batches(), some.table.schema))
     assert isinstance(some, Sequence)
     return some
-
-
-class FakeAsker:
-    """Gives every request the same answer, validated against its reply model, and keeps what was asked."""
-
-    def __init__(self, answer: Mapping[str, Any]) -> None:
-        self.answer = answer
-        self.asked: list[dict[str, Any]] = []
-
-    async def __call__(
-        self, prompt: Prompt[Any, Any], inputs: BaseModel, *, reply: type[BaseModel] | None = None, **rest: Any
-    ) -> Any:
-        messages = prompt.render(rest["language"], inputs)
-        model = reply or prompt.reply
-        assert model is not None
-        self.asked.append({"messages": messages, **rest})
-        return model.model_validate(self.answer)
 
 
 def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:

@@ -12,7 +12,6 @@ import pytest
 from tasks.chatseeds.prompts import SEED, seed_inputs, seed_reply
 from tasks.chatseeds.task import STAGE, seed_id
 from tasks.foundation.errors import ModelError, TooManyFailures
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.reply import schema_of
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import stage_run as stage_run_module
@@ -20,6 +19,7 @@ from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
+from tests.fakes.scripted import ScriptedProvider
 from tests.unit.conversation_rows import PERSONA, persona, pool_row, run, stage_of
 
 POOLS = ("nemotron_usa", "personamem_v2")

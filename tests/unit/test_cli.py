@@ -25,8 +25,7 @@ from flows.cli.queries import ends_input, split_statements
 from flows.cli.shell import Shell
 from tasks.foundation import ROOT, errors
 from tasks.foundation.errors import ColloquyError, ConfigError
-from tasks.foundation.llm.cache import ReplyCache
-from tasks.foundation.llm.cache_rows import Entry
+from tasks.foundation.llm.cache import CachedReply, ReplyCache
 from tasks.foundation.llm.own_models import add_model
 from tasks.foundation.llm.request import RawReply, Usage
 from tasks.foundation.store.commits import write_commit
@@ -332,9 +331,9 @@ def test_a_build_whose_replies_are_kept_may_be_exported_before_it_has_a_commit(c
     assert colloquy("cache", "prune", "--stage", "old").out == "1 replies deleted\n"
 
 
-def entry(run_id: str, *, stage: str) -> Entry:
+def entry(run_id: str, *, stage: str) -> CachedReply:
     reply = RawReply("{}", Usage(), "stop")
-    return Entry(run_id, "{}", reply, run_id, "r1", stage, "scripted-a", datetime(2026, 12, 1, tzinfo=UTC))
+    return CachedReply(run_id, "{}", reply, run_id, "r1", stage, "scripted-a", datetime(2026, 12, 1, tzinfo=UTC))
 
 
 def test_a_file_that_only_the_query_names_is_not_called_a_file_of_a_build(colloquy: Run) -> None:

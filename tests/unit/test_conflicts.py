@@ -15,7 +15,8 @@ from tasks.conflicts.select import Candidate, best_ranked, how_many, select_even
 from tasks.conflicts.task import ASSESSMENTS, STAGE
 from tasks.foundation.errors import ColloquyError, ModelError
 from tasks.foundation.tables import TABLES
-from tests.unit.dialogue_rows import FakeAsker, FakeContext, character, prepared, scene, worked
+from tests.fakes.asker import FakeAsker
+from tests.unit.dialogue_rows import FakeContext, character, prepared, scene, worked
 
 
 def _names(prefix: str, count: int) -> list[str]:

@@ -15,7 +15,6 @@ import pytest
 from tasks.conversation.prompts import SIMULATE, predicted_labels, simulated_turn
 from tasks.conversation.task import STAGE
 from tasks.foundation.errors import ConfigError, ModelError
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.run.context import Workspace
@@ -24,6 +23,7 @@ from tasks.foundation.stage import Stage
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
 from tasks.foundation.tables.evaluation import ChatSeed, Conversation, ConversationTurn
+from tests.fakes.scripted import ScriptedProvider
 from tests.unit.conversation_rows import (
     FINAL_INTENT,
     OTHER_TARGET,

@@ -12,10 +12,10 @@ from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.models import load_models
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import Message, RawReply, Usage
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.asking import ItemAsker
+from tests.fakes.scripted import ScriptedProvider
 
 
 class Nothing(BaseModel):
@@ -31,7 +31,7 @@ class TwoParts:
     def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
         return (Message("system", "be kind"), Message("user", "third"))
 
-    def defused(self, language: str, message: Message) -> Message:
+    def defuse(self, language: str, message: Message) -> Message:
         return message
 
 
@@ -40,7 +40,7 @@ async def ask(tmp_path: Path, provider: ScriptedProvider, max_reasks: int = 0, *
     cache = ReplyCache(tmp_path / "replies.sqlite")
     given = {"scripted": provider}
     engine = Engine(load_models(), cache, run_id="r", max_reasks=max_reasks, patience=Patience(1), providers=given)
-    asker = ItemAsker(engine, "conversation", "key", seed=1, revision=0)
+    asker = ItemAsker(engine, "conversation", "key", seed=1)
     try:
         return await asker(
             TwoParts(),  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.foundation.llm.budget import Allowed, Spent
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.cost_plan import (
     Expected,
     PlannedCalls,

@@ -16,7 +16,8 @@ from tasks.dialogues.task import DRAWS, STAGE, chunks
 from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.reply import schema_of
-from tests.unit.dialogue_rows import FakeAsker, FakeContext, character, conflict, dialogue, prepared, worked, world
+from tests.fakes.asker import FakeAsker
+from tests.unit.dialogue_rows import FakeContext, character, conflict, dialogue, prepared, worked, world
 
 NAMES = ("Ada Keller", "Ben Ray")
 

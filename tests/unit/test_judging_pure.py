@@ -74,7 +74,7 @@ def _reply(score: Any) -> str:
 @pytest.mark.parametrize("score", [0, 0.5, 1, 1.0])
 def test_the_half_scale_takes_its_three_values(score: Any) -> None:
     model = turn_reply(("empathy_support",), "half")
-    assert read(_reply(score), model, "stop").value.empathy_support.score == score
+    assert read(_reply(score), model, "stop").empathy_support.score == score
 
 
 @pytest.mark.parametrize("score", [0.7, 2, -1, "1", True, None, 0.25])
@@ -85,7 +85,7 @@ def test_any_other_value_is_invalid_and_never_clamped(score: Any) -> None:
 
 def test_the_binary_scale_has_no_half() -> None:
     model = turn_reply(("empathy_support",), "binary")
-    assert read(_reply(1), model, "stop").value.empathy_support.score == 1
+    assert read(_reply(1), model, "stop").empathy_support.score == 1
     with pytest.raises(BadReply):
         read(_reply(0.5), model, "stop")
     assert schema_of(model)["properties"]["empathy_support"]["properties"]["score"]["enum"] == [0, 1]

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.batch.api import BatchApi, api_for
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.batch import BatchApi
+from tasks.foundation.llm.batch.transport import make_batch_api
+from tasks.foundation.llm.models import ModelSpec
+from tests.fakes.batch_servers import KEY, BatchServer, OpenAIServer, serving
 from tests.unit.batch_runs import (
     Score,
     ask_all,
@@ -27,7 +29,6 @@ from tests.unit.batch_runs import (
     stopped_run,
     values,
 )
-from tests.unit.batch_servers import KEY, BatchServer, OpenAIServer, serving
 
 __all__ = ["server", "spec"]  # fixtures
 
@@ -58,7 +59,7 @@ async def run_stuck_in_creation(folder: Path, spec: ModelSpec, *, created: bool)
     stuck: list[Stuck] = []
 
     def apis(spec: ModelSpec) -> Any:
-        stuck.append(Stuck(api_for(spec), created=created))
+        stuck.append(Stuck(make_batch_api(spec), created=created))
         return stuck[0]
 
     async with engine_in(folder, spec, apis=apis, requests_per_job=4) as engine:
@@ -117,7 +118,7 @@ async def test_a_process_killed_by_the_kernel_pays_for_nothing_twice(
 async def test_two_runs_at_once_send_each_request_once_and_both_get_all_replies(
     server: BatchServer, spec: ModelSpec, tmp_path: Path
 ) -> None:
-    server.fate = lambda message, asked: "failed 500" if message.endswith("3") and not asked else "answered"
+    server.ending = lambda message, asked: "failed 500" if message.endswith("3") and not asked else "answered"
     first, second = await asyncio.gather(run(tmp_path, spec, range(8)), run(tmp_path, spec, range(4, 12)))
     assert all(isinstance(value, Score) for value in values([*first, *second]))
     assert values(first)[4:] == values(second)[:4]
@@ -131,7 +132,7 @@ async def test_a_job_that_another_process_is_just_creating_is_waited_for(
     stuck: list[Stuck] = []
 
     def apis(spec: ModelSpec) -> Any:
-        stuck.append(Stuck(api_for(spec), created=False))
+        stuck.append(Stuck(make_batch_api(spec), created=False))
         return stuck[0]
 
     first = asyncio.create_task(run(tmp_path, spec, apis=apis))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
-from tests.unit.batch_servers import KEY, BatchServer, OpenAIServer, serving
+from tests.fakes.batch_servers import KEY, BatchServer, OpenAIServer, serving
 from tests.unit.echo_stage import KEYS, STAGE
 from tests.whole_stage import run_whole
 

@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
-from tasks.foundation.llm.batch.api import JobStatus, Refusal, Result, api_for
-from tasks.foundation.llm.batch.desk import JobDesk
-from tasks.foundation.llm.batch.gathering import Gathering, Wait
-from tasks.foundation.llm.batch.gemini_batches import GeminiBatches
-from tasks.foundation.llm.batch.job_store import KEPT, JobStore
-from tasks.foundation.llm.batch.jobs import Item, Job
-from tasks.foundation.llm.batch.landing import land
-from tasks.foundation.llm.batch.openai_batches import OpenAIBatches
-from tasks.foundation.llm.batch.progress import BatchProgress
+from tasks.foundation.llm.batch import JobStatus, Refusal, Result
+from tasks.foundation.llm.batch.job_client import JobClient
+from tasks.foundation.llm.batch.job_store import KEPT, Item, Job, JobStore
+from tasks.foundation.llm.batch.model_queue import Collector, PendingCall
+from tasks.foundation.llm.batch.transport import BatchProgress, make_batch_api
 from tasks.foundation.llm.failures import ProviderFailure
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
-from tests.unit.batch_servers import KEY
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers.google_genai import GeminiBatches
+from tasks.foundation.llm.providers.openai_compatible import OpenAIBatches
+from tasks.foundation.llm.request import Message, ProviderCall, RawReply, Usage
+from tests.fakes.batch_servers import KEY
 
 JOB = Job("tag-1", "openai", "http://here/v1", "SOME_KEY", None, "gpt-x")
 OTHER = replace(JOB, tag="tag-2")
@@ -57,23 +56,23 @@ def test_a_job_without_requests_of_its_own_is_not_stored(store: JobStore) -> Non
 
 def test_replies_and_failures_come_back_as_they_were(store: JobStore) -> None:
     store.claim(JOB, ["a", "b", "c", "d"])
-    store.submitted("tag-1", "batch_1")
+    store.mark_submitted("tag-1", "batch_1")
     failed, gone = ProviderFailure("server", "HTTP 500"), ModelUnavailable("no such model")
     results = [Result("a", REPLY), Result("b", failed), Result("c", gone), Result("d", None), Result("z", REPLY)]
-    store.land("tag-1", results)
-    store.land("tag-1", [Result("a", replace(REPLY, text="another"))])
+    store.keep("tag-1", results)
+    store.keep("tag-1", [Result("a", replace(REPLY, text="another"))])
     store.end("tag-1", "completed")
     items = JobStore(store.path).items(["a", "b", "c", "d", "z"])
     assert sorted(items) == ["a", "b", "c"]
     assert items["a"] == Item("tag-1", REPLY)
-    assert [told(items[key].outcome) for key in "bc"] == [("server", "HTTP 500"), (None, "no such model")]
+    assert [described(items[key].outcome) for key in "bc"] == [("server", "HTTP 500"), (None, "no such model")]
     job = store.job("tag-1")
     assert job is not None
     assert (job.state, job.name, job.outcome, job.failure) == ("ended", "batch_1", "completed", None)
     assert store.claim(OTHER, ["a", "b", "c", "d"]) == {"b", "c", "d"}
 
 
-def told(outcome: Any) -> tuple[str | None, str]:
+def described(outcome: Any) -> tuple[str | None, str]:
     return getattr(outcome, "kind", None), str(outcome)
 
 
@@ -85,18 +84,18 @@ def test_a_job_that_was_never_taken_leaves_no_trace(store: JobStore) -> None:
 
 def test_the_first_to_end_a_job_says_how_it_ended(store: JobStore) -> None:
     store.claim(JOB, ["a"])
-    store.submitted("tag-1", "batch_1")
+    store.mark_submitted("tag-1", "batch_1")
     store.end("tag-1", "cancelled", ModelUnavailable("stopped"))
     store.end("tag-1", "completed")
     job = store.job("tag-1")
-    assert job is not None and job.outcome == "cancelled" and told(job.failure) == (None, "stopped")
+    assert job is not None and job.outcome == "cancelled" and described(job.failure) == (None, "stopped")
 
 
 def test_answers_stay_until_the_reply_cache_has_them_and_a_day_is_over(store: JobStore) -> None:
     store.claim(JOB, ["cached", "paid for", "failed"])
-    store.submitted("tag-1", "batch_1")
+    store.mark_submitted("tag-1", "batch_1")
     results = [Result("cached", REPLY), Result("paid for", REPLY), Result("failed", ProviderFailure("server", "x"))]
-    store.land("tag-1", results)
+    store.keep("tag-1", results)
     store.end("tag-1", "completed")
     now = datetime.now(UTC)
     assert store.prune(lambda key: key == "cached", now) == 0
@@ -114,17 +113,27 @@ def test_a_file_that_is_no_list_of_jobs_is_a_store_error(tmp_path: Path) -> None
 CALL = ProviderCall(ModelSpec("m", "openai", "gpt-x", "gpt"), (Message("user", "hi"),), None, "", 0.0, 10, None, 0)
 
 
-def wait(key: str, size: int = 10, callers: int = 1) -> Wait:
-    return Wait(key, CALL, asyncio.get_running_loop().create_future(), b"x" * size, callers)
+def pending(key: str, size: int = 10, callers: int = 1) -> PendingCall:
+    return PendingCall(key, CALL, asyncio.get_running_loop().create_future(), b"x" * size, callers)
 
 
 async def test_a_job_is_cut_by_requests_then_by_bytes_first_come_first_served() -> None:
-    gathering = Gathering(3, 100, 60.0)
-    gathering.add([wait("a", 40), wait("b", 60), wait("c", 1), wait("d", 300), wait("e", 1), wait("f"), wait("g")])
-    await gathering.ready()
+    collector = Collector(3, 100, 60.0)
+    collector.add(
+        [
+            pending("a", 40),
+            pending("b", 60),
+            pending("c", 1),
+            pending("d", 300),
+            pending("e", 1),
+            pending("f"),
+            pending("g"),
+        ]
+    )
+    await collector.ready()
     cuts = []
-    while gathering:
-        cuts.append([each.key for each in gathering.cut()[0]])
+    while collector:
+        cuts.append([each.key for each in collector.cut()[0]])
     assert cuts == [["a", "b"], ["c"], ["d"], ["e", "f", "g"]]
 
 
@@ -138,25 +147,25 @@ async def test_two_processes_can_read_the_output_of_one_job_at_once(store: JobSt
             path.write_bytes(b"a\n")
             self.readers += 1
             if self.readers == 1:
-                assert (await land(desk, JOB, status)).answered == 1
-                with desk.owning(JOB.tag):
+                assert (await client.import_output(JOB, status)).answered == 1
+                with client.owning(JOB.tag):
                     pass
 
         def read(self, line: bytes) -> Result:
             return Result(line.decode().strip(), REPLY)
 
-    desk = JobDesk(Api(), store, tmp_path, 0.01, asyncio.sleep)  # type: ignore[arg-type]
+    client = JobClient(Api(), store, tmp_path, 0.01, asyncio.sleep)  # type: ignore[arg-type]
     status = JobStatus("completed", files=("output",), seconds=60.0)
     store.claim(JOB, ["a"])
-    assert (await land(desk, JOB, status)).answered == 1
+    assert (await client.import_output(JOB, status)).answered == 1
     assert store.items(["a"]) == {"a": Item("tag-1", REPLY)}
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 async def test_calls_that_nobody_waits_for_are_in_no_job() -> None:
-    gathering = Gathering(2, 100, 60.0)
-    gathering.add([wait("a", callers=0), wait("b"), wait("c", callers=0), wait("d")])
-    job, unwanted = gathering.cut()
+    collector = Collector(2, 100, 60.0)
+    collector.add([pending("a", callers=0), pending("b"), pending("c", callers=0), pending("d")])
+    job, unwanted = collector.cut()
     assert ([each.key for each in job], [each.key for each in unwanted]) == (["b", "d"], ["a", "c"])
 
 
@@ -229,7 +238,7 @@ def test_a_cut_off_or_filtered_line_is_a_reply_with_its_usage(apis: Any) -> None
 
 def test_only_openai_and_gemini_have_batches() -> None:
     with pytest.raises(ConfigError, match="mode: batch of embedded"):
-        api_for(ModelSpec("m", "embedded", "x", "f"))
+        make_batch_api(ModelSpec("m", "embedded", "x", "f"))
 
 
 def test_progress_says_what_is_open_and_what_is_done() -> None:

@@ -21,13 +21,15 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ModelError
-from tasks.foundation.llm.batch.api import BatchApi, api_for
+from tasks.foundation.llm.batch import BatchApi
+from tasks.foundation.llm.batch.transport import make_batch_api
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.failures import ProviderFailure, retry_after_of
+from tasks.foundation.llm.failures import ProviderFailure, read_retry_after
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.providers.google_genai import GoogleProvider
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Request
+from tasks.foundation.llm.request import Message, ProviderCall, RawReply, Request
 from tasks.foundation.llm.sending import Patience
 from tests.unit.provider_rows import KEYS, call_to
 
@@ -204,7 +206,7 @@ async def test_the_engine_goes_on_after_a_broken_answer_and_counts_it(
         engine = Engine({"stub": spec_of(provider, stub.url)}, cache, run_id="b/s", patience=Patience(base_seconds=0.0))
         outcome = await engine.ask(Request("voting", "row", "judge", "stub", (Message("user", "rate"),)))
         await engine.close()
-    assert outcome.answer is not None and outcome.answer.value == "fine"
+    assert outcome.error is None and outcome.value == "fine"
     assert outcome.record.attempts == 3 == len(stub.seen)
 
 
@@ -242,14 +244,13 @@ async def test_batch_calls_meet_the_same_border(
             "find": lambda: api.find("tag"),
             "status": lambda: api.status("batches/1"),
             "download": lambda: api.download("files/1", tmp_path / "out"),
-            "cancel": lambda: api.cancel("batches/1"),
         }
 
     answers = broken(provider)
     del answers["gzip cut in half"]  # of a file without a length nobody can tell; its missing lines are asked again
     for answer in [*answers.values(), moved, *strange]:
         stub = await sockets([answer])
-        api = api_for(spec_of(provider, stub.url))
+        api = make_batch_api(spec_of(provider, stub.url))
         for name, ask in asks(api).items():
             try:
                 await ask()
@@ -306,7 +307,7 @@ def test_a_date_to_wait_until_is_by_the_clock_of_the_server_that_names_it(monkey
     monkeypatch.setattr("tasks.foundation.llm.failures.time.time", now.timestamp)
     ahead = now + timedelta(hours=1)
     headers = {"Date": format_datetime(ahead), "Retry-After": format_datetime(ahead + timedelta(seconds=20))}
-    assert retry_after_of(headers) == 20.0
-    assert retry_after_of({**headers, "Retry-After": format_datetime(ahead - timedelta(minutes=5))}) == 0.0
-    assert retry_after_of({"Retry-After": headers["Retry-After"]}) == 3620.0, "by ours where it names none"
-    assert retry_after_of({"Retry-After": "Tue, 99 Foo 99999 00:00:00 GMT"}) is None
+    assert read_retry_after(headers) == 20.0
+    assert read_retry_after({**headers, "Retry-After": format_datetime(ahead - timedelta(minutes=5))}) == 0.0
+    assert read_retry_after({"Retry-After": headers["Retry-After"]}) == 3620.0, "by ours where it names none"
+    assert read_retry_after({"Retry-After": "Tue, 99 Foo 99999 00:00:00 GMT"}) is None

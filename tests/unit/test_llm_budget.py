@@ -13,9 +13,10 @@ from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.budget import Allowed, Budget, Spent
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Request, Usage
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.request import Message, ProviderCall, RawReply, Request, Usage
 from tasks.foundation.llm.sending import Patience
+from tests.fakes.scripted import ScriptedProvider
 from tests.virtual_time import run
 
 JUDGE = ModelSpec("judge", "scripted", "x:y", "a", prices={"input_per_million": 1000, "output_per_million": 2000})
@@ -46,7 +47,7 @@ async def ask_all(tmp_path: Path, limit: Allowed, requests: int = 40) -> tuple[E
 
 async def test_no_more_calls_are_made_than_the_budget_allows(tmp_path: Path) -> None:
     engine, ends = await ask_all(tmp_path, Allowed("voting.budget", Spent(calls=3), max_calls=10))
-    assert ends.count("answered") == engine.calls_made == 7
+    assert ends.count("answered") == engine.counters.calls_made == 7
     assert ends.count("budget") == 33
     assert (
         engine.budget.reached is not None
@@ -70,7 +71,7 @@ async def test_a_cached_reply_costs_no_budget(tmp_path: Path) -> None:
     await ask_all(tmp_path, Allowed("run.budget", Spent()), requests=5)
     engine, ends = await ask_all(tmp_path, Allowed("run.budget", Spent(calls=1), max_calls=1), requests=6)
     assert ends == ["answered"] * 5 + ["budget"]
-    assert engine.calls_made == 0
+    assert engine.counters.calls_made == 0
 
 
 async def test_a_failed_call_counts_as_a_call(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ async def test_tokens_that_a_provider_does_not_report_are_not_free(tmp_path: Pat
 
 async def test_a_call_larger_than_the_whole_budget_is_refused_at_once(tmp_path: Path) -> None:
     engine, ends = await ask_all(tmp_path, Allowed("run.budget", Spent(), max_tokens=50))
-    assert set(ends) == {"budget"} and engine.calls_made == 0
+    assert set(ends) == {"budget"} and engine.counters.calls_made == 0
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1)), max_size=60), st.integers(0, 500), st.integers(1, 20))

@@ -17,17 +17,16 @@ import pytest
 
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
-from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache import CachedReply, ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
-from tasks.foundation.llm.cache_rows import Entry
 from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage, key_of
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
-def entry(request: str, text: str = "hello", *, stage: str = "voting", created_at: datetime = NOON) -> Entry:
+def entry(request: str, text: str = "hello", *, stage: str = "voting", created_at: datetime = NOON) -> CachedReply:
     reply = RawReply(text, Usage(10, 4, 6, None), "stop", "model-1", 7, 0.25)
-    return Entry(key_of(request), request, reply, "first/voting/f/r0", "call-1", stage, "judge", created_at)
+    return CachedReply(key_of(request), request, reply, "first/voting/f/r0", "call-1", stage, "judge", created_at)
 
 
 @pytest.fixture
@@ -158,7 +157,7 @@ async def test_a_reply_survives_a_caller_that_is_cancelled(cache: ReplyCache) ->
 
 
 async def test_a_full_disk_is_told_to_every_waiter(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(connection: sqlite3.Connection, entries: list[Entry]) -> list[Any]:
+    def full(connection: sqlite3.Connection, entries: list[CachedReply]) -> list[Any]:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(cache_module, "_commit", full)
@@ -379,7 +378,7 @@ async def test_an_export_that_fails_leaves_no_file(
     cache: ReplyCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cache.put(entry("k"))
-    monkeypatch.setattr(cache, "rows", lambda *_: iter([[("k",)]]))
+    monkeypatch.setattr(cache, "read_rows", lambda *_: iter([[("k",)]]))
     with pytest.raises(ValueError):
         export_replies(cache, tmp_path / "replies.parquet")
     assert not list(tmp_path.glob("replies*"))
@@ -389,9 +388,9 @@ async def test_what_a_run_paid_for_is_found_by_the_beginning_of_its_id(cache: Re
     runs = ("b/voting/f/r0", "b/voting/f/r1", "b/voting@x/f/r0", "b_2/voting/f/r0", "b-2/x/f/r0")
     for number, run in enumerate(runs):
         await cache.put(dataclasses.replace(entry(f"k{number}"), run_id=run))
-    assert len(list(cache.paid_under("b/"))) == 3
-    assert list(cache.paid_under("b/voting/")) == [("judge", False, Usage(10, 4, 6, None))] * 2
-    assert len(list(cache.paid_under("b_2/"))) == 1
+    assert len(list(cache.read_usage("b/"))) == 3
+    assert list(cache.read_usage("b/voting/")) == [("judge", False, Usage(10, 4, 6, None))] * 2
+    assert len(list(cache.read_usage("b_2/"))) == 1
 
 
 async def test_a_closed_cache_refuses_to_write(cache: ReplyCache) -> None:

@@ -17,20 +17,12 @@ from tasks.foundation.errors import ConfigError, FailureKind, ModelUnavailable, 
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.failures import ProviderFailure
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
-from tasks.foundation.llm.request import (
-    CallRecord,
-    Message,
-    ModelSpec,
-    Outcome,
-    Provider,
-    ProviderCall,
-    RawReply,
-    Request,
-    Usage,
-)
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.reply import SURE
+from tasks.foundation.llm.request import Message, Outcome, Provider, ProviderCall, RawReply, Request, Usage
 from tasks.foundation.llm.sending import Patience
-from tasks.foundation.llm.wordless import SURE
+from tasks.foundation.tables.operations import LlmCall
+from tests.fakes.scripted import ScriptedProvider
 
 JUDGE = ModelSpec("judge", "scripted", "tests.none:here", "a", prices={"input_per_million": 1, "output_per_million": 2})
 MODELS = {
@@ -78,10 +70,10 @@ def engine(cache: ReplyCache, replies: Any, **changes: Any) -> Engine:
 
 
 async def test_a_good_reply_is_an_answer_with_its_ledger_row(cache: ReplyCache) -> None:
-    booked: list[CallRecord] = []
+    booked: list[LlmCall] = []
     outcome = await engine(cache, [reply(GOOD)], on_call=booked.append).ask(request(seed=5))
-    assert outcome.error is None and outcome.answer is not None
-    assert outcome.answer.value == Score(score=7)
+    assert outcome.error is None and outcome.error is None
+    assert outcome.value == Score(score=7)
     record = outcome.record
     assert (record.attempts, record.from_cache, record.finish_reason, record.error_kind) == (1, False, "stop", None)
     assert record.cost_usd == pytest.approx(100 * 1e-6 + 10 * 2e-6)
@@ -95,9 +87,9 @@ async def test_a_second_engine_replays_without_a_call(cache: ReplyCache) -> None
     first = await engine(cache, [reply(GOOD)]).ask(request())
     second_engine = engine(cache, [], run_id="run-2")
     second = await second_engine.ask(request())
-    assert (second_engine.calls_made, second_engine.cached_replies) == (0, 1)
+    assert (second_engine.counters.calls_made, second_engine.counters.cached_replies) == (0, 1)
     assert second.record.from_cache
-    assert second.record == replace(first.record, from_cache=True)
+    assert second.record == first.record.model_copy(update={"from_cache": True})
     assert second.trace == first.trace
 
 
@@ -105,13 +97,13 @@ async def test_a_killed_run_books_what_it_had_paid_when_it_goes_on(cache: ReplyC
     await engine(cache, [reply(GOOD)]).ask(request())
     again = await engine(cache, []).ask(request())
     assert not again.record.from_cache
-    assert again.record.usage.completion_tokens == 10 and again.record.cost_usd is not None
+    assert again.record.completion_tokens == 10 and again.record.cost_usd is not None
 
 
 async def test_the_same_question_of_another_row_is_not_paid_for_twice(cache: ReplyCache) -> None:
     one = engine(cache, [reply(GOOD)])
     first, second = await one.ask(request()), await one.ask(request(row_key="row-2"))
-    assert one.calls_made == 1
+    assert one.counters.calls_made == 1
     assert [first.record.from_cache, second.record.from_cache] == [False, True]
     assert first.record.request_id != second.record.request_id
 
@@ -121,7 +113,7 @@ async def test_another_sample_schema_or_alias_of_the_same_kind_is_another_call(c
     await one.ask(request())
     await one.ask(request(sample=1))
     await one.ask(request(reply=None))
-    assert one.calls_made == 3
+    assert one.counters.calls_made == 3
 
 
 async def test_identical_requests_in_flight_are_sent_once(cache: ReplyCache) -> None:
@@ -136,9 +128,9 @@ async def test_identical_requests_in_flight_are_sent_once(cache: ReplyCache) -> 
     await asyncio.sleep(0.01)
     gate.set()
     outcomes = await asyncio.gather(*asking)
-    assert one.calls_made == 1
+    assert one.counters.calls_made == 1
     assert sorted(outcome.record.from_cache for outcome in outcomes) == [False, True, True, True, True]
-    assert {outcome.answer.value.score for outcome in outcomes if outcome.answer} == {7}
+    assert {outcome.value.score for outcome in outcomes if outcome.error is None} == {7}
 
 
 async def test_a_cancelled_leader_does_not_take_the_others_with_it(cache: ReplyCache) -> None:
@@ -157,8 +149,8 @@ async def test_a_cancelled_leader_does_not_take_the_others_with_it(cache: ReplyC
     with pytest.raises(asyncio.CancelledError):
         await leader
     gate.set()
-    assert (await follower).answer is not None
-    assert one.calls_made == 1
+    assert (await follower).error is None
+    assert one.counters.calls_made == 1
 
 
 async def test_a_call_that_a_provider_has_got_is_kept_though_nobody_waits_any_more(cache: ReplyCache) -> None:
@@ -178,7 +170,7 @@ async def test_a_call_that_a_provider_has_got_is_kept_though_nobody_waits_any_mo
     await one.close()
     again = engine(cache, answer)
     outcome = await again.ask(request())
-    assert outcome.answer is not None and (again.calls_made, again.cached_replies) == (0, 1)
+    assert outcome.error is None and (again.counters.calls_made, again.counters.cached_replies) == (0, 1)
 
 
 async def test_a_call_that_nobody_waits_for_is_not_tried_again(cache: ReplyCache) -> None:
@@ -196,7 +188,7 @@ async def test_a_call_that_nobody_waits_for_is_not_tried_again(cache: ReplyCache
         await task
     gate.set()
     await one.close()
-    assert one.calls_made == 1
+    assert one.counters.calls_made == 1
 
 
 async def test_a_call_that_waits_for_leave_is_cancelled_with_its_last_waiter_and_may_be_asked_anew(
@@ -218,46 +210,46 @@ async def test_a_call_that_waits_for_leave_is_cancelled_with_its_last_waiter_and
     with pytest.raises(asyncio.CancelledError):
         await waiting
     gate.set()
-    assert (await first).answer is not None and (await anew).answer is not None
-    assert one.calls_made == 2
+    assert (await first).error is None and (await anew).error is None
+    assert one.counters.calls_made == 2
 
 
 async def test_an_invalid_reply_is_asked_again_with_what_was_wrong(cache: ReplyCache) -> None:
     provider = ScriptedProvider([reply('{"score": 11}'), reply(GOOD)])
     outcome = await engine(cache, provider).ask(request())
-    assert outcome.answer is not None and outcome.answer.value.score == 7
+    assert outcome.error is None and outcome.value.score == 7
     shown, complaint = provider.calls[1].messages[-2:]
     assert shown == Message("assistant", '{"score": 11}')
     assert complaint.role == "user" and "score" in complaint.content and "11" in complaint.content
     assert outcome.record.attempts == 2
-    assert outcome.record.usage.completion_tokens == 20
+    assert outcome.record.completion_tokens == 20
 
 
 async def test_a_chain_of_bad_replies_ends_typed_and_replays_without_a_call(cache: ReplyCache) -> None:
     bad = [reply('{"score": 11}'), reply("what?"), reply('{"score": 7.5}')]
     outcome = await engine(cache, bad).ask(request())
-    assert outcome.answer is None and outcome.error is not None
+    assert outcome.value is None and outcome.error is not None
     assert (outcome.error.kind, outcome.error.attempts) == ("invalid", 3)
     assert outcome.record.error_kind == "invalid"
-    assert outcome.record.usage.prompt_tokens == 300
+    assert outcome.record.prompt_tokens == 300
     assert outcome.trace.reply == '{"score": 7.5}'
     replayed = engine(cache, [], run_id="run-2")
     again = await replayed.ask(request())
     assert again.error is not None and again.error.kind == "invalid"
-    assert again.record.from_cache and replayed.calls_made == 0
+    assert again.record.from_cache and replayed.counters.calls_made == 0
 
 
 async def test_a_chain_half_paid_before_books_only_the_new_half(cache: ReplyCache) -> None:
     await engine(cache, [reply('{"score": 11}')], max_reasks=0).ask(request())
     outcome = await engine(cache, [reply(GOOD, prompt=300, completion=1)], run_id="run-2").ask(request())
     assert not outcome.record.from_cache
-    assert outcome.record.usage == Usage(300, 0, 1, None)
+    assert (outcome.record.prompt_tokens, outcome.record.cached_tokens, outcome.record.completion_tokens) == (300, 0, 1)
 
 
 async def test_an_empty_reply_is_complained_of_without_an_empty_turn(cache: ReplyCache) -> None:
     provider = ScriptedProvider([reply(""), reply(GOOD)])
     outcome = await engine(cache, provider).ask(request())
-    assert outcome.answer is not None
+    assert outcome.error is None
     assert [message.role for message in provider.calls[1].messages] == ["system", "user"]
     assert "empty" in provider.calls[1].messages[-1].content
 
@@ -283,14 +275,14 @@ async def test_a_withheld_reply_fails_at_once_and_its_tokens_are_booked(
     one = engine(cache, [reply("I cannot", finish)])
     outcome = await one.ask(request())
     assert outcome.error is not None and outcome.error.kind == kind
-    assert outcome.record.usage.prompt_tokens == 100 and one.calls_made == 1
+    assert outcome.record.prompt_tokens == 100 and one.counters.calls_made == 1
 
 
 @pytest.mark.parametrize("kind", ["rate_limited", "timeout", "connection", "server"])
 async def test_a_passing_failure_is_retried_and_never_cached(cache: ReplyCache, kind: FailureKind) -> None:
     one = engine(cache, [failure(kind), failure(kind), reply(GOOD)])
     outcome = await one.ask(request())
-    assert outcome.answer is not None and outcome.record.attempts == 3 and one.calls_made == 3
+    assert outcome.error is None and outcome.record.attempts == 3 and one.counters.calls_made == 3
     assert sum(line.replies for line in cache.stats()) == 1
 
 
@@ -300,14 +292,14 @@ async def test_a_failure_that_stays_ends_with_its_kind_and_the_next_run_tries_ag
     assert (outcome.error.kind, outcome.error.attempts, outcome.error.may_pass_later) == ("server", 3, True)
     record = outcome.record
     assert (record.attempts, record.error_kind, record.from_cache, record.cost_usd) == (3, "server", False, None)
-    assert (await engine(cache, [reply(GOOD)], run_id="run-2").ask(request())).answer is not None
+    assert (await engine(cache, [reply(GOOD)], run_id="run-2").ask(request())).error is None
 
 
 @pytest.mark.parametrize("kind", ["refused", "content_filter", "context_overflow"])
 async def test_a_failure_of_the_request_itself_is_not_retried(cache: ReplyCache, kind: FailureKind) -> None:
     one = engine(cache, [failure(kind)])
     outcome = await one.ask(request())
-    assert outcome.error is not None and outcome.error.kind == kind and one.calls_made == 1
+    assert outcome.error is not None and outcome.error.kind == kind and one.counters.calls_made == 1
 
 
 async def test_retry_after_is_obeyed_by_every_request_to_the_model(cache: ReplyCache) -> None:
@@ -322,21 +314,21 @@ async def test_retry_after_is_obeyed_by_every_request_to_the_model(cache: ReplyC
     first = asyncio.create_task(one.ask(request()))
     await asyncio.sleep(0.05)
     outcomes = await asyncio.gather(first, one.ask(request(sample=1)))
-    assert all(outcome.answer for outcome in outcomes)
+    assert all(outcome.error is None for outcome in outcomes)
     assert min(starts[1:]) - starts[0] >= 0.2
 
 
 async def test_a_pause_of_hours_fails_the_row_for_a_later_run(cache: ReplyCache) -> None:
     one = engine(cache, [failure("rate_limited", 7200.0)])
     outcome = await one.ask(request())
-    assert outcome.error is not None and outcome.error.may_pass_later and one.calls_made == 1
+    assert outcome.error is not None and outcome.error.may_pass_later and one.counters.calls_made == 1
 
 
 async def test_a_replay_without_a_provider_answers_from_the_cache_and_never_calls(cache: ReplyCache) -> None:
     await engine(cache, [reply(GOOD)]).ask(request())
     replay = engine(cache, [], replay_only=True)
     outcome = await replay.ask(request())
-    assert outcome.answer is not None and replay.calls_made == 0
+    assert outcome.error is None and replay.counters.calls_made == 0
     with pytest.raises(ModelUnavailable, match=r"llm\.replay_only is true and the reply to 'judge' of row 'row-2'"):
         await replay.ask(request(row_key="row-2", sample=1))
 
@@ -344,7 +336,7 @@ async def test_a_replay_without_a_provider_answers_from_the_cache_and_never_call
 async def test_a_quota_refusal_does_not_use_up_the_attempts_of_a_call(cache: ReplyCache) -> None:
     refusals = [failure("rate_limited")] * 7
     outcome = await engine(cache, [*refusals, reply(GOOD)], patience=Patience(3, 0.0)).ask(request())
-    assert outcome.answer is not None and outcome.record.attempts == 8
+    assert outcome.error is None and outcome.record.attempts == 8
 
 
 async def test_a_call_that_is_always_refused_fails_in_the_end(cache: ReplyCache) -> None:
@@ -393,7 +385,7 @@ async def test_a_re_ask_shows_a_model_its_words_and_not_its_thoughts(cache: Repl
 
 
 async def test_a_cache_that_cannot_be_written_stops_the_run(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(entry: Any) -> None:
+    async def full(reply: Any) -> None:
         raise StoreError("disk full")
 
     monkeypatch.setattr(cache, "put", full)
@@ -438,8 +430,8 @@ async def test_fresh_runs_draw_anew_and_each_salt_replays_its_own(cache: ReplyCa
     await engine(cache, provider).ask(request(seed=1))
     fresh = await engine(cache, provider, fresh_salt=1).ask(request(seed=1))
     again = await engine(cache, [], fresh_salt=1, run_id="run-2").ask(request(seed=1))
-    assert fresh.answer is not None and fresh.answer.value.score == 8
-    assert again.answer is not None and again.answer.value.score == 8
+    assert fresh.error is None and fresh.value.score == 8
+    assert again.error is None and again.value.score == 8
     assert provider.calls[0].seed != provider.calls[1].seed
 
 
@@ -460,7 +452,7 @@ async def test_an_unknown_price_is_none_and_never_zero(cache: ReplyCache) -> Non
 async def test_lone_surrogates_in_prompt_and_reply_do_no_harm(cache: ReplyCache) -> None:
     one = engine(cache, [reply("\ud800 hello")])
     outcome = await one.ask(request(reply=None, messages=(Message("user", "\udfff hi"),)))
-    assert outcome.answer is not None and outcome.answer.value == "� hello"
+    assert outcome.error is None and outcome.value == "� hello"
     outcome.trace.prompt.encode()
 
 

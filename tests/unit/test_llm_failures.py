@@ -17,17 +17,15 @@ from tasks.foundation.llm.failures import (
     Border,
     Gone,
     ProviderFailure,
-    brief,
-    failure_of,
-    redact,
-    retry_after_of,
-    told,
-    unexpected,
+    classify_failure,
+    error_text,
+    read_retry_after,
+    unexpected_failure,
 )
-from tasks.foundation.llm.providers.google_genai import GoogleProvider, finish_of
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers.google_genai import GoogleProvider, map_finish
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider
-from tasks.foundation.llm.redaction import SHOWN_CHARACTERS
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.redaction import SHOWN_CHARACTERS, brief, redact
 from tests.unit.provider_rows import KEYS, Row, rows_of, seen
 
 PROVIDERS: dict[str, type[Any]] = {"openai": OpenAIProvider, "google": GoogleProvider}
@@ -60,7 +58,9 @@ def made_of(row: Row, provider: Any) -> Any:
     error = error.get("error", error) if isinstance(error, dict) else error
     if isinstance(provider, GoogleProvider):
         return provider.failure(row.status, error, row.headers)
-    return failure_of(row.status, told(error), retry_after_seconds=retry_after_of(row.headers), secrets=[provider._key])
+    return classify_failure(
+        row.status, error_text(error), retry_after_seconds=read_retry_after(row.headers), secrets=[provider._key]
+    )
 
 
 @pytest.mark.parametrize("row", SAID, ids=[f"{row.provider}: {row.name}" for row in SAID])
@@ -79,7 +79,7 @@ def test_the_table_names_every_kind_that_a_provider_can_report() -> None:
 def test_every_ending_that_the_gemini_library_knows_was_decided_on() -> None:
     from google.genai import types
 
-    whole = {reason.value for reason in types.FinishReason if finish_of(reason.value) == "stop"}
+    whole = {reason.value for reason in types.FinishReason if map_finish(reason.value) == "stop"}
     assert whole == {"STOP", "FINISH_REASON_UNSPECIFIED"}
 
 
@@ -101,23 +101,23 @@ def test_every_ending_that_the_gemini_library_knows_was_decided_on() -> None:
     ],
 )
 def test_only_codes_and_sentences_of_an_error_are_heard(error: Any, words: str) -> None:
-    assert told(error) == words
+    assert error_text(error) == words
 
 
 def test_a_long_sentence_is_heard_at_its_beginning() -> None:
-    assert len(told({"message": "x" * 10_000})) <= 400
+    assert len(error_text({"message": "x" * 10_000})) <= 400
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
 def test_an_error_of_any_shape_is_some_failure(error: Any) -> None:
     for status in (200, 400, 429, 500):
-        made = failure_of(status, told(error))
+        made = classify_failure(status, error_text(error))
         assert isinstance(made, ProviderFailure | ModelUnavailable)
 
 
 def test_what_the_text_of_a_dialogue_says_never_stops_a_run() -> None:
     text = "Invalid API key. The model does not exist. insufficient_quota, said the content filter."
-    made = failure_of(400, told({"detail": [{"msg": "Field required", "input": {"content": text}}]}))
+    made = classify_failure(400, error_text({"detail": [{"msg": "Field required", "input": {"content": text}}]}))
     assert isinstance(made, ProviderFailure) and made.kind == "refused"
 
 
@@ -140,12 +140,12 @@ def test_what_the_text_of_a_dialogue_says_never_stops_a_run() -> None:
     ],
 )
 def test_retry_after_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_of(headers) == seconds
+    assert read_retry_after(headers) == seconds
 
 
 def test_a_date_to_come_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.foundation.llm.failures.time.time", lambda: 1_700_000_000.0)
-    assert retry_after_of({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT"}) == 30.0
+    assert read_retry_after({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT"}) == 30.0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_date_to_come_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_wait_is_read_from_a_sentence_where_no_header_has_it(sentence: str, seconds: float | None) -> None:
-    made = failure_of(429, sentence)
+    made = classify_failure(429, sentence)
     assert isinstance(made, ProviderFailure) and made.retry_after_seconds == seconds
 
 
@@ -299,16 +299,16 @@ class VendorError(Exception):
         self.request = {"authorization": f"Bearer {KEYS['openai']}"}
 
 
-def test_nothing_leads_from_our_exception_back_to_the_vendors() -> None:
-    def fails() -> None:
-        with Border(lambda error: ProviderFailure("server", brief(error))):
+async def test_nothing_leads_from_our_exception_back_to_the_vendors() -> None:
+    async def fails() -> None:
+        async with Border(lambda error: ProviderFailure("server", brief(error))):
             try:
                 raise VendorError("first")
             except VendorError as first:
                 raise VendorError(f"Bearer {KEYS['openai']}") from first
 
     with pytest.raises(ProviderFailure) as caught:
-        fails()
+        await fails()
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     for locals_too in (False, True):
         shown = traceback.TracebackException.from_exception(caught.value, capture_locals=locals_too).format(chain=True)
@@ -316,21 +316,25 @@ def test_nothing_leads_from_our_exception_back_to_the_vendors() -> None:
 
 
 @pytest.mark.parametrize("ours", [ModelUnavailable("no key"), ProviderFailure("timeout", "late"), Gone("job")])
-def test_our_own_exceptions_cross_the_border_as_they_are_and_leave_behind_what_led_to_them(ours: Exception) -> None:
-    with pytest.raises(type(ours)) as caught, Border(unexpected):
-        try:
-            raise KeyError("authorization")
-        except KeyError:
-            raise ours  # noqa: B904 - the chain is what is to be let go
+async def test_our_own_exceptions_cross_the_border_as_they_are_and_leave_behind_what_led_to_them(
+    ours: Exception,
+) -> None:
+    with pytest.raises(type(ours)) as caught:
+        async with Border(unexpected_failure):
+            try:
+                raise KeyError("authorization")
+            except KeyError:
+                raise ours  # noqa: B904 - the chain is what is to be let go
     assert caught.value is ours and ours.__context__ is None
 
 
-def test_an_interruption_crosses_the_border_without_what_led_to_it() -> None:
-    with pytest.raises(KeyboardInterrupt) as caught, Border(unexpected):
-        try:
-            raise KeyError("authorization")
-        except KeyError:
-            raise KeyboardInterrupt  # noqa: B904
+async def test_an_interruption_crosses_the_border_without_what_led_to_it() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        async with Border(unexpected_failure):
+            try:
+                raise KeyError("authorization")
+            except KeyError:
+                raise KeyboardInterrupt  # noqa: B904
     assert caught.value.__context__ is None
 
 
@@ -340,7 +344,7 @@ def test_a_key_sent_as_a_password_in_base64_is_taken_out_of_its_header() -> None
 
 
 def test_an_endpoint_that_takes_no_schema_is_told_apart_with_what_to_do() -> None:
-    refused = failure_of(400, "invalid_request_error This response_format type is unavailable now")
+    refused = classify_failure(400, "invalid_request_error This response_format type is unavailable now")
     assert "`structured: prompt`" in str(refused)
-    assert "structured" not in str(failure_of(400, "invalid_request_error n must be 1"))
-    assert "structured" not in str(failure_of(503, "response_format: busy"))
+    assert "structured" not in str(classify_failure(400, "invalid_request_error n must be 1"))
+    assert "structured" not in str(classify_failure(503, "response_format: busy"))

@@ -7,7 +7,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ import pytest
 from aiohttp import web
 
 from tasks.foundation.errors import ColloquyError, ModelUnavailable, StoreError, TooManyFailures
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.files import RunFiles
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
+from tests.fakes.http import HttpFake, completion, cutting, reset
 from tests.many_rows.task import STAGE
 from tests.whole_stage import run_whole
 
@@ -40,21 +41,6 @@ async def hang(request: web.Request) -> web.Response:
     return error(500, "too late")
 
 
-async def reset(request: web.Request) -> web.StreamResponse:
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
-
-
-async def cut_in_the_body(request: web.Request) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
-    await response.prepare(request)
-    await response.write(b'{"choices": [{"message": {"content": "')
-    assert request.transport is not None
-    request.transport.close()
-    return response
-
-
 async def half_a_json(request: web.Request) -> web.Response:
     return web.Response(text='{"choices": [{"message": {"content": "ab', content_type="application/json")
 
@@ -66,7 +52,7 @@ TROUBLES: dict[str, Trouble] = {
     "503": lambda request: error(503, "overloaded", "overloaded"),
     "hang": hang,
     "reset": reset,
-    "cut in the body": cut_in_the_body,
+    "cut in the body": cutting(b'{"choices": [{"message": {"content": "'),
     "half a JSON": half_a_json,
     "200 with an error": lambda request: web.json_response({"error": {"code": 429, "message": f"slow down {KEY}"}}),
     "200 with a server error": lambda request: web.json_response({"error": {"code": 502, "message": "bad gateway"}}),
@@ -76,32 +62,30 @@ TROUBLES: dict[str, Trouble] = {
 }
 
 
-@dataclass
-class Server:
+class Server(HttpFake):
     """Answers rows; `script` names the trouble for the call of a number (from 0), None answers it after `seconds`."""
 
-    script: Callable[[int], str | None] = lambda number: None
-    seconds: float = 0.0
-    url: str = ""
-    calls: int = 0
-    troubles: Counter[str] = field(default_factory=Counter)
-    answered: Counter[str] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        super().__init__(self.complete)
+        self.script: Callable[[int], str | None] = lambda number: None
+        self.seconds = 0.0
+        self.troubles: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+
+    @property
+    def calls(self) -> int:
+        return len(self.bodies)
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        number, self.calls = self.calls, self.calls + 1
-        if trouble := self.script(number):
+        row = self.bodies[-1]["messages"][-1]["content"]
+        if trouble := self.script(self.calls - 1):
             self.troubles[trouble] += 1
             response = TROUBLES[trouble](request)
             return await response if asyncio.iscoroutine(response) else response
-        row = body["messages"][-1]["content"]
         await asyncio.sleep(self.seconds)
         self.answered[row] += 1
-        message = {"role": "assistant", "content": json.dumps({"topic": "about it"})}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return web.json_response(
-            {"model": "m", "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}
-        )
+        text = json.dumps({"topic": "about it"})
+        return web.json_response(completion(text, prompt_tokens=9, completion_tokens=4))
 
 
 def storm(trouble: str, *, after: int = 20, seconds: float = 0.3) -> Callable[[int], str | None]:
@@ -120,15 +104,8 @@ def storm(trouble: str, *, after: int = 20, seconds: float = 0.3) -> Callable[[i
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     server = Server()
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", server.complete)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    yield server
-    await runner.cleanup()
+    async with server.running():
+        yield server
 
 
 @pytest.fixture
@@ -150,7 +127,7 @@ def workspace_of(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
             provider="openai",
             name="m",
             family="a",
-            base_url=server.url,
+            base_url=f"{server.url}/v1",
             api_key_env="FAULTY_API_KEY",
             max_in_flight=16,
             timeout_seconds=10.0,

@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from tasks.foundation.errors import ModelError, ModelUnavailable
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.providers.google_genai import GoogleProvider
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Usage
+from tasks.foundation.llm.request import Message, ProviderCall, RawReply, Usage
+from tests.fakes.http import HttpFake
 
 KEY = "AIzaSySECRETSECRETSECRET"
 
 
-class Stub:
-    """One answer for every request; keeps what it was sent."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-        self.bodies: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.status = 200
-        self.body: Any = {}
-        self.headers: dict[str, str] = {}
-        self.delay_seconds = 0.0
-        self.url = ""
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.paths.append(request.path)
-        self.bodies.append(await request.json())
-        self.keys.append(request.headers.get("x-goog-api-key"))
-        await asyncio.sleep(self.delay_seconds)
-        text = self.body if isinstance(self.body, str) else json.dumps(self.body)
-        return web.Response(status=self.status, text=text, content_type="application/json", headers=self.headers)
+@pytest.fixture
+async def stub() -> AsyncIterator[HttpFake]:
+    async with HttpFake().running() as stub:
+        yield stub
 
 
 @pytest.fixture
-async def stub() -> AsyncIterator[Stub]:
-    stub = Stub()
-    app = web.Application()
-    app.router.add_post("/{path:.*}", stub.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    stub.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield stub
-    await runner.cleanup()
-
-
-@pytest.fixture
-def spec(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> ModelSpec:
+def spec(stub: HttpFake, monkeypatch: pytest.MonkeyPatch) -> ModelSpec:
     monkeypatch.setenv("STUB_KEY", KEY)
     return ModelSpec(
         "stub",
@@ -112,18 +82,18 @@ async def failure(spec: ModelSpec) -> ModelError | ModelUnavailable:
     return caught.value
 
 
-async def test_a_reply_leaves_out_thoughts_and_counts_them(stub: Stub, spec: ModelSpec) -> None:
-    stub.body = generated()
+async def test_a_reply_leaves_out_thoughts_and_counts_them(stub: HttpFake, spec: ModelSpec) -> None:
+    stub.says(200, generated())
     reply = await answer(spec)
     assert (reply.text, reply.finish_reason, reply.seed_sent) == ("hi", "stop", 11)
     assert reply.model_reported == "gemini-x-001"
     assert reply.usage == Usage(20, 5, 38, 30)
     assert stub.paths == ["/v1beta/models/gemini-x:generateContent"]
-    assert stub.keys == [KEY]
+    assert stub.headers[0]["x-goog-api-key"] == KEY
 
 
-async def test_the_request_has_roles_schema_sampling_and_thinking(stub: Stub, spec: ModelSpec) -> None:
-    stub.body = generated("{}")
+async def test_the_request_has_roles_schema_sampling_and_thinking(stub: HttpFake, spec: ModelSpec) -> None:
+    stub.says(200, generated("{}"))
     await answer(spec, schema={"type": "object"}, schema_name="X")
     sent = stub.bodies[0]
     assert [turn["role"] for turn in sent["contents"]] == ["user", "model", "user"]
@@ -151,14 +121,14 @@ async def test_the_request_has_roles_schema_sampling_and_thinking(stub: Stub, sp
     ],
 )
 async def test_every_finish_reason_is_one_of_ours(
-    stub: Stub, spec: ModelSpec, finish: str | None, expected: str
+    stub: HttpFake, spec: ModelSpec, finish: str | None, expected: str
 ) -> None:
-    stub.body = generated("x", finish)
+    stub.says(200, generated("x", finish))
     assert (await answer(spec)).finish_reason == expected
 
 
-async def test_a_blocked_prompt_is_a_content_filter_with_its_usage(stub: Stub, spec: ModelSpec) -> None:
-    stub.body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 20}}
+async def test_a_blocked_prompt_is_a_content_filter_with_its_usage(stub: HttpFake, spec: ModelSpec) -> None:
+    stub.says(200, {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 20}})
     reply = await answer(spec)
     assert (reply.text, reply.finish_reason, reply.usage.prompt_tokens) == ("", "content_filter", 20)
 

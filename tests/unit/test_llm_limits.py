@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import FailureKind, ModelUnavailable
-from tasks.foundation.llm.limits import Gate, Gates, Result
-from tasks.foundation.llm.limits.gate import BREAKER_FAILURES
-from tasks.foundation.llm.limits.pace import Pace
-from tasks.foundation.llm.quota import Quota, quota_of
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.limits.gate import BREAKER_FAILURES, Gate, Gates, Result
+from tasks.foundation.llm.limits.rates import Pace, Quota, read_quota
+from tasks.foundation.llm.models import ModelSpec
 from tests.virtual_time import run
 
 
@@ -358,7 +356,7 @@ def test_headers_tell_a_limit_a_minute() -> None:
         "x-ratelimit-remaining-tokens": "29000",
         "x-ratelimit-reset-tokens": "2s",
     }
-    quota = quota_of(headers, now=0.0)
+    quota = read_quota(headers, now=0.0)
     assert quota is not None and quota.requests is not None and quota.tokens is not None
     assert (quota.requests.per_minute, quota.tokens.per_minute) == (600, 30000)
 
@@ -369,7 +367,7 @@ def test_a_limit_a_day_is_not_taken_for_one_a_minute() -> None:
         "x-ratelimit-remaining-requests": "14370",
         "x-ratelimit-reset-requests": "2m59.56s",
     }
-    quota = quota_of(headers, now=0.0)
+    quota = read_quota(headers, now=0.0)
     assert quota is not None and quota.requests is not None
     assert quota.requests.per_minute is None
     assert quota.requests.reset_seconds == pytest.approx(179.56)
@@ -381,7 +379,7 @@ def test_a_reset_may_be_a_date() -> None:
         "anthropic-ratelimit-requests-remaining": "0",
         "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:30Z",
     }
-    quota = quota_of(headers, now=1767225600.0)
+    quota = read_quota(headers, now=1767225600.0)
     assert quota is not None and quota.pause_seconds() == pytest.approx(30.0)
 
 
@@ -392,13 +390,13 @@ def test_a_header_that_makes_no_sense_is_no_quota(value: str) -> None:
         "x-ratelimit-remaining-requests": "5",
         "x-ratelimit-reset-requests": value,
     }
-    assert quota_of(headers, now=0.0) is None
+    assert read_quota(headers, now=0.0) is None
 
 
 def test_a_gate_keeps_to_the_limit_that_headers_tell() -> None:
     async def main() -> float:
         gate = gate_of()
-        quota = quota_of(
+        quota = read_quota(
             {
                 "x-ratelimit-limit-requests": "60",
                 "x-ratelimit-remaining-requests": "59",
@@ -424,7 +422,7 @@ def test_used_up_tokens_hold_calls_until_they_are_back() -> None:
 
 
 def _spent(seconds: float) -> object:
-    from tasks.foundation.llm.quota import Allowance
+    from tasks.foundation.llm.limits.rates import Allowance
 
     return Allowance(1000.0, 0.0, seconds)
 
@@ -447,19 +445,19 @@ class Store:
         self.asked = 0
         self._free_at = 0.0
 
-    async def borrow(self, name: str, per_minute: float, amount: int) -> None:
+    async def acquire(self, name: str, per_minute: float, amount: int) -> None:
         self.asked += 1
         self._free_at = max(self._free_at, now()) + 60 * amount / per_minute
         await asyncio.sleep(self._free_at - now())
         self.granted += amount
 
 
-def test_two_workers_that_borrow_from_one_store_keep_to_one_limit() -> None:
+def test_two_workers_that_share_one_limit_keep_to_it_together() -> None:
     async def main() -> tuple[Server, Store]:
         store, server = Store(), Server(per_minute=600)
         async with asyncio.TaskGroup() as group:
             for _ in range(2):
-                gate = gate_of(requests_per_minute=600, lender=store)
+                gate = gate_of(requests_per_minute=600, shared=store)
                 group.create_task(keep_asking(gate, server, callers=32, until=300))
         return server, store
 
@@ -471,12 +469,12 @@ def test_two_workers_that_borrow_from_one_store_keep_to_one_limit() -> None:
 
 def test_a_store_that_cannot_be_asked_leaves_the_own_pace() -> None:
     class Broken:
-        async def borrow(self, name: str, per_minute: float, amount: int) -> None:
+        async def acquire(self, name: str, per_minute: float, amount: int) -> None:
             raise OSError("no server")
 
     async def main() -> int:
         server = Server()
-        await keep_asking(gate_of(requests_per_minute=600, lender=Broken()), server, callers=8, until=60)
+        await keep_asking(gate_of(requests_per_minute=600, shared=Broken()), server, callers=8, until=60)
         return server.answered
 
     assert 0.9 * 600 <= run(main()) <= 600 + 8, "eight were waiting when the minute was over"

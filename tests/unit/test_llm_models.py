@@ -11,8 +11,7 @@ import pytest
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable
-from tasks.foundation.llm.models import KEYLESS, api_key, check_ready, load_models, parse_models
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import KEYLESS, ModelSpec, api_key, check_ready, load_models, parse_models
 
 ENTRY: dict[str, Any] = {"provider": "openai", "name": "gpt-x", "family": "gpt", "api_key_env": "SOME_KEY"}
 
@@ -53,6 +52,8 @@ def test_an_unknown_alias_lists_near_names() -> None:
         ({"temprature": 0}, "temprature"),
         ({"provider": "openia"}, "openia"),
         ({"family": ""}, "family"),
+        ({"name": ""}, "name"),
+        ({"alias": "y"}, "alias"),
         ({"max_in_flight": 0}, "max_in_flight"),
         ({"api_key_env": "sk-abcdefghijkl"}, "api_key_env"),
         ({"base_url": "localhost:8000"}, "base_url"),

@@ -3,79 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 from pydantic import BaseModel
 
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider, body_of, text_said
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, Request, Usage
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers.bodies import read_text, request_body
+from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider
+from tasks.foundation.llm.request import Message, ProviderCall, Request, Usage
 from tasks.foundation.llm.sending import Patience
+from tests.fakes import http
+from tests.fakes.http import HttpFake, hanging, trickle
 
 KEY = "sk-test-SECRETSECRETSECRET"
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Score(BaseModel):
     score: int
 
 
-class Stub:
-    """An HTTP server whose answers a test sets; it keeps the bodies it was sent."""
-
-    def __init__(self) -> None:
-        self.bodies: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.answers: list[Handler] = []
-        self.url = ""
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.bodies.append(await request.json())
-        self.keys.append(request.headers.get("Authorization"))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return await answer(request)
-
-    def says(self, status: int, body: Any, headers: dict[str, str] | None = None) -> Stub:
-        async def answer(request: web.Request) -> web.StreamResponse:
-            text = body if isinstance(body, str) else json.dumps(body)
-            return web.Response(status=status, text=text, content_type="application/json", headers=headers)
-
-        self.answers.append(answer)
-        return self
-
-    def does(self, answer: Handler) -> Stub:
-        self.answers.append(answer)
-        return self
+@pytest.fixture
+async def stub() -> AsyncIterator[HttpFake]:
+    async with HttpFake().running() as stub:
+        yield stub
 
 
 @pytest.fixture
-async def stub() -> AsyncIterator[Stub]:
-    stub = Stub()
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", stub.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    stub.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    yield stub
-    await runner.cleanup()
-
-
-@pytest.fixture
-def spec(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> ModelSpec:
+def spec(stub: HttpFake, monkeypatch: pytest.MonkeyPatch) -> ModelSpec:
     monkeypatch.setenv("STUB_KEY", KEY)
-    return ModelSpec("stub", "openai", "gpt-x", "gpt", base_url=stub.url, api_key_env="STUB_KEY", timeout_seconds=5)
+    return ModelSpec(
+        "stub", "openai", "gpt-x", "gpt", base_url=f"{stub.url}/v1", api_key_env="STUB_KEY", timeout_seconds=5
+    )
 
 
 def call_of(spec: ModelSpec, **changes: Any) -> ProviderCall:
@@ -84,21 +50,16 @@ def call_of(spec: ModelSpec, **changes: Any) -> ProviderCall:
 
 
 def completion(content: Any = "hi", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
-    return {
-        "id": "x",
-        "object": "chat.completion",
-        "model": "gpt-x-2026",
-        "choices": [
-            {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
-        ],
-        "usage": {
-            "prompt_tokens": 20,
-            "completion_tokens": 8,
-            "total_tokens": 28,
-            "prompt_tokens_details": {"cached_tokens": 5},
-            "completion_tokens_details": {"reasoning_tokens": 3},
-        },
+    usage = {
+        "prompt_tokens": 20,
+        "completion_tokens": 8,
+        "total_tokens": 28,
+        "prompt_tokens_details": {"cached_tokens": 5},
+        "completion_tokens_details": {"reasoning_tokens": 3},
     }
+    body = http.completion(content, finish, **usage)
+    body["choices"][0]["message"] |= message
+    return body
 
 
 async def failure(spec: ModelSpec) -> ModelError | ModelUnavailable:
@@ -120,12 +81,13 @@ async def answer(spec: ModelSpec, **changes: Any) -> Any:
         await provider.close()
 
 
-async def test_a_reply_carries_text_usage_model_and_seed(stub: Stub, spec: ModelSpec) -> None:
+async def test_a_reply_carries_text_usage_model_and_seed(stub: HttpFake, spec: ModelSpec) -> None:
     stub.says(200, completion())
     reply = await answer(spec)
-    assert (reply.text, reply.finish_reason, reply.model_reported, reply.seed_sent) == ("hi", "stop", "gpt-x-2026", 11)
+    assert (reply.text, reply.finish_reason, reply.model_reported, reply.seed_sent) == ("hi", "stop", "m", 11)
     assert reply.usage == Usage(20, 5, 8, 3)
-    assert stub.keys == [f"Bearer {KEY}"]
+    assert stub.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert stub.paths == ["/v1/chat/completions"]
     sent = stub.bodies[0]
     assert (sent["model"], sent["temperature"], sent["max_tokens"], sent["seed"]) == ("gpt-x", 0.3, 50, 11)
     assert "response_format" not in sent
@@ -145,7 +107,7 @@ async def test_a_reply_carries_text_usage_model_and_seed(stub: Stub, spec: Model
 )
 def test_each_way_of_asking_for_json(changes: dict[str, Any], expected: Any) -> None:
     spec = replace(ModelSpec("x", "openai", "m", "f"), **changes)
-    sent = body_of(call_of(spec, schema={"type": "object"}, schema_name="My.Reply"))
+    sent = request_body(call_of(spec, schema={"type": "object"}, schema_name="My.Reply"))
     assert sent.get("response_format") == expected
 
 
@@ -159,7 +121,7 @@ def test_only_what_the_model_takes_is_sent() -> None:
         max_tokens_field="max_completion_tokens",
         extra_body={"reasoning_effort": "high"},
     )
-    sent = body_of(call_of(spec, seed=None))
+    sent = request_body(call_of(spec, seed=None))
     assert set(sent) == {"model", "messages", "max_completion_tokens", "reasoning_effort"}
 
 
@@ -175,32 +137,21 @@ def test_only_what_the_model_takes_is_sent() -> None:
     ],
 )
 async def test_every_ending_is_one_of_ours(
-    stub: Stub, spec: ModelSpec, body: dict[str, Any], text: str, finish: str
+    stub: HttpFake, spec: ModelSpec, body: dict[str, Any], text: str, finish: str
 ) -> None:
     stub.says(200, body)
     reply = await answer(spec)
     assert (reply.text, reply.finish_reason) == (text, finish)
 
 
-async def test_a_server_that_trickles_is_a_timeout(stub: Stub, spec: ModelSpec) -> None:
-    async def trickle(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        while True:
-            await response.write(b" ")
-            await asyncio.sleep(0.02)
-
+async def test_a_server_that_trickles_is_a_timeout(stub: HttpFake, spec: ModelSpec) -> None:
     stub.does(trickle)
     caught = await failure(replace(spec, timeout_seconds=0.3))
     assert isinstance(caught, ModelError) and caught.kind == "timeout"
 
 
-async def test_cancelling_a_call_is_not_swallowed(stub: Stub, spec: ModelSpec) -> None:
-    async def hang(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(30)
-        return web.Response()
-
-    stub.does(hang)
+async def test_cancelling_a_call_is_not_swallowed(stub: HttpFake, spec: ModelSpec) -> None:
+    stub.does(hanging(asyncio.Event()))
     provider = OpenAIProvider(spec)
     task = asyncio.create_task(provider.call(call_of(spec)))
     await asyncio.sleep(0.05)
@@ -217,16 +168,18 @@ async def test_a_missing_key_is_named_by_its_variable(spec: ModelSpec, monkeypat
 
 
 async def test_the_sdks_own_environment_does_not_redirect_calls(
-    stub: Stub, spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
+    stub: HttpFake, spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "another")
     stub.says(200, completion())
     assert (await answer(spec)).text == "hi"
-    assert stub.keys == [f"Bearer {KEY}"]
+    assert stub.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
-async def test_the_sdk_logs_no_key_at_any_level(stub: Stub, spec: ModelSpec, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_sdk_logs_no_key_at_any_level(
+    stub: HttpFake, spec: ModelSpec, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     stub.says(401, {"error": {"message": "unauthorized"}})
     await failure(spec)
@@ -251,11 +204,11 @@ async def test_the_sdk_logs_no_key_at_any_level(stub: Stub, spec: ModelSpec, cap
     ],
 )
 def test_thoughts_are_no_text_and_a_reply_of_thoughts_alone_is_marked_so(message: Any, text: str) -> None:
-    assert text_said(message) == text
+    assert read_text(message) == text
 
 
 async def test_the_engine_rides_out_a_bad_minute_and_replays_it_for_nothing(
-    stub: Stub, spec: ModelSpec, tmp_path: Path
+    stub: HttpFake, spec: ModelSpec, tmp_path: Path
 ) -> None:
     stub.says(429, {"error": {"message": "slow"}}, {"Retry-After": "0"})
     stub.says(500, {"error": {"message": "oops"}})
@@ -267,7 +220,7 @@ async def test_the_engine_rides_out_a_bad_minute_and_replays_it_for_nothing(
     for run_id, calls in (("run-1", 5), ("run-2", 0)):
         engine = Engine({"stub": spec}, cache, run_id=run_id, patience=Patience(base_seconds=0.0))
         outcome = await engine.ask(request)
-        assert outcome.answer is not None and outcome.answer.value == Score(score=4)
-        assert engine.calls_made == calls
+        assert outcome.error is None and outcome.value == Score(score=4)
+        assert engine.counters.calls_made == calls
         await engine.close()
     cache.close()

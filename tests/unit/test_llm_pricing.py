@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasks.foundation.llm.models import parse_models
+from tasks.foundation.llm.models import ModelSpec, parse_models
 from tasks.foundation.llm.pricing import Dollars, pricing_of, sum_of
-from tasks.foundation.llm.request import ModelSpec, Usage
+from tasks.foundation.llm.request import Usage
 
 ENTRY: dict[str, Any] = {"provider": "openai", "name": "gpt-4o-2024-08-06", "family": "gpt", "api_key_env": "SOME_KEY"}
 RATES = {"input_per_million": 10, "cached_input_per_million": 1, "output_per_million": 100}
@@ -85,5 +85,5 @@ def test_prices_are_read_without_a_network(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_sum_says_how_many_prices_it_lacks() -> None:
-    assert sum_of([0.5, None, 0.25]) == Dollars(0.75, 2, 1)
+    assert sum_of([0.5, None, 0.25]) == Dollars(0.75, 1)
     assert (sum_of([0.5, None]).exact, sum_of([]).exact) == (None, 0)

@@ -9,7 +9,8 @@ import asyncio
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from aiohttp import web
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.providers import embedded
 from tasks.foundation.llm.providers.google_genai import GoogleProvider
 from tasks.foundation.llm.providers.openai_compatible import OpenAIProvider
-from tasks.foundation.llm.request import Message, ModelSpec, RawReply, Request
+from tasks.foundation.llm.request import Message, RawReply, Request
+from tests.fakes.http import HttpFake, cutting, hanging, reset, saying
 from tests.unit.provider_rows import KEYS, Row, call_to, rows_of, seen
 
 PROVIDERS: dict[str, Callable[[ModelSpec], Any]] = {"openai": OpenAIProvider, "google": GoogleProvider}
@@ -30,34 +33,28 @@ PATIENCE = 0.4
 """Seconds that a call waits for a server which hangs."""
 
 
-@dataclass(slots=True)
-class Server:
+class Server(HttpFake):
     """Answers as the row says whose place in the table is the model's name."""
 
-    rows: list[Row]
-    url: str = ""
-    requests: list[int] = field(default_factory=list)
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__(self.answer)
+        self.rows = rows
+        self.requests: list[int] = []
+        self.over = asyncio.Event()
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        place = int((await request.json()).get("model") or request.path.rsplit("/", 1)[-1].split(":")[0])
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        place = int(self.bodies[-1].get("model") or request.path.rsplit("/", 1)[-1].split(":")[0])
         self.requests.append(place)
         row = self.rows[place]
-        if not row.does:
-            headers = {"Content-Type": "application/json", **row.headers}
-            return web.Response(status=row.status, body=row.content, headers=headers)
-        assert request.transport is not None
-        if row.does == "close":
-            request.transport.abort()
-        if row.does == "hang":
-            await self.over.wait()
-        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "500"})
-        await response.prepare(request)
-        await response.write(b'{"choices": [{"mess')
-        if row.does == "stall":
-            await self.over.wait()
-        request.transport.abort()
-        return response
+        begun = b'{"choices": [{"mess'
+        answers = {
+            "": saying(row.status, row.content, row.headers),
+            "close": reset,
+            "hang": hanging(self.over),
+            "stall": cutting(begun, self.over),
+            "reset": cutting(begun),
+        }
+        return await answers[row.does](request)
 
 
 @pytest.fixture
@@ -65,23 +62,18 @@ async def serve(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[list
     """Starts a server for some rows."""
     for provider, key in KEYS.items():
         monkeypatch.setenv(f"{provider.upper()}_STUB", key)
-    started: list[tuple[Server, web.AppRunner]] = []
+    started: list[Server] = []
 
-    async def start(rows: list[Row]) -> Server:
-        server = Server(rows)
-        app = web.Application()
-        app.router.add_post("/{path:.*}", server.handle)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        started.append((server, runner))
-        return server
+    async with AsyncExitStack() as stack:
 
-    yield start
-    for server, runner in started:
-        server.over.set()
-        await runner.cleanup()
+        async def start(rows: list[Row]) -> Server:
+            started.append(Server(rows))
+            await stack.enter_async_context(started[-1].running())
+            return started[-1]
+
+        yield start
+        for server in started:
+            server.over.set()
 
 
 def spec_of(provider: str, url: str, name: str, timeout_seconds: float = 20.0) -> ModelSpec:
@@ -191,17 +183,17 @@ async def test_whatever_llama_cpp_answers_becomes_the_failure_of_the_table(
     row: Row, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     over = threading.Event()
-    monkeypatch.setattr(embedded, "_SHELF", embedded._Shelf())
+    monkeypatch.setattr(embedded, "_MODELS", embedded._LoadedModels())
     monkeypatch.setattr(embedded, "load_server", lambda path, **settings: LlamaServer(row, over))
     monkeypatch.setattr(embedded.weights, "path_of", lambda name: tmp_path / name)
     spec = ModelSpec("stub", "embedded", "tiny.gguf", "f", timeout_seconds=PATIENCE if row.does == "hang" else 20.0)
     try:
-        outcome: Any = await embedded.EmbeddedProvider().call(replace(call_to(spec), seed=7))
+        outcome: Any = await embedded.EmbeddedProvider(spec).call(replace(call_to(spec), seed=7))
     except ModelError as failure:
         outcome = failure
     finally:
         over.set()
-        for local in embedded._SHELF.loaded.values():
+        for local in embedded._MODELS.loaded.values():
             local.threads.shutdown()
     assert seen(outcome) == row.expected
     if isinstance(outcome, RawReply):

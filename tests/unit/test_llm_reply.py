@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from tasks.foundation.llm import mend, objects, reply
-from tasks.foundation.llm.reply import BadReply, read
-from tasks.foundation.llm.schema import schema_of
+from tasks.foundation.llm.reply import BadReply, read, schema_of
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "data" / "ugly_replies.yaml").read_text(encoding="utf-8"))
 
@@ -56,7 +55,7 @@ def test_an_ugly_reply_reads_or_fails_as_the_corpus_says(case: dict[str, Any]) -
         assert trouble.value.kind == case["fails"]
         assert trouble.value.sentence
     else:
-        assert read(text_of(case), model, finish).value == model(**case["reads"])
+        assert read(text_of(case), model, finish) == model(**case["reads"])
 
 
 def test_the_corpus_has_no_case_twice() -> None:
@@ -77,13 +76,12 @@ def test_a_sentence_never_grows_with_the_reply() -> None:
     assert len(trouble.value.sentence) < 1000
 
 
-def test_a_repair_is_told_apart_from_a_clean_reply() -> None:
-    assert read('{"label": "agree", "score": 7,}', Verdict, "stop").repaired
-    assert not read('{"label": "agree", "score": 7}', Verdict, "stop").repaired
+def test_a_comma_too_many_is_mended() -> None:
+    assert read('{"label": "agree", "score": 7,}', Verdict, "stop") == Verdict(label="agree", score=7)
 
 
 def test_plain_text_loses_reasoning_and_invisible_edges_only() -> None:
-    assert read("\ufeff<think>hm</think> Hello {you}\n", None, "stop").value == "Hello {you}"
+    assert read("\ufeff<think>hm</think> Hello {you}\n", None, "stop") == "Hello {you}"
 
 
 SPOKEN = "Take the early train; it is quieter."
@@ -128,9 +126,9 @@ MARKED = {
 
 @pytest.mark.parametrize("name", MARKED)
 def test_reasoning_and_control_tokens_are_no_part_of_what_is_said(name: str) -> None:
-    assert read(MARKED[name], None, "stop").value == SPOKEN
+    assert read(MARKED[name], None, "stop") == SPOKEN
     verdict = '{"label": "disagree", "score": 2}'
-    assert read(MARKED[name].replace(SPOKEN, verdict), Verdict, "stop").value == Verdict(label="disagree", score=2)
+    assert read(MARKED[name].replace(SPOKEN, verdict), Verdict, "stop") == Verdict(label="disagree", score=2)
 
 
 @pytest.mark.parametrize("text", [f"<think>{THOUGHT}", f"<|channel>thought\n{THOUGHT}", f"analysis“{THOUGHT}”", "</s>"])
@@ -154,12 +152,12 @@ def test_a_reply_of_thoughts_alone_is_unreadable_and_said_to_be_so(text: str) ->
     ],
 )
 def test_a_tag_that_is_talked_about_is_text(text: str) -> None:
-    assert read(text, None, "stop").value == text
+    assert read(text, None, "stop") == text
 
 
 def test_a_tag_in_a_json_text_is_data_and_an_unclosed_one_before_an_object_is_not() -> None:
     quoting = {"label": "agree", "score": 7, "reason": "it wrote <|im_end|> and <think>"}
-    assert read(json.dumps(quoting), Verdict, "stop").value == Verdict(**quoting)
+    assert read(json.dumps(quoting), Verdict, "stop") == Verdict(**quoting)
     with pytest.raises(BadReply):
         read(f"Let me see <think> {THOUGHT}", Verdict, "stop")
 
@@ -217,13 +215,13 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                 monkeypatch.setattr(module, name, Counting(pattern, counted))
     for quote, pattern in list(mend._INSIDE.items()):
         monkeypatch.setitem(mend._INSIDE, quote, Counting(pattern, counted))
-    parsed = objects._parsed
+    parsed = objects._parse
 
     def counting_parsed(source: str, pairs: Any) -> Any:
         counted[0] += len(source)
         return parsed(source, pairs)
 
-    monkeypatch.setattr(objects, "_parsed", counting_parsed)
+    monkeypatch.setattr(objects, "_parse", counting_parsed)
     return counted
 
 
@@ -269,7 +267,7 @@ def test_a_hostile_megabyte_is_read_to_its_end(piece: str) -> None:
 def test_nesting_of_any_depth_reads_or_fails_cleanly(depth: int, extra: str) -> None:
     text = f'{{"label": "agree", "score": 7, "x": {"[" * depth}{"]" * depth}{extra}}}'
     with contextlib.suppress(BadReply):
-        assert read(text, Verdict, "stop").value == Verdict(label="agree", score=7)
+        assert read(text, Verdict, "stop") == Verdict(label="agree", score=7)
 
 
 # Properties
@@ -289,7 +287,7 @@ SNIPPETS = ['{"label": "agree", "score": 10}', "{'label': 'agree', 'score': 10}"
 def test_any_text_reads_or_fails_cleanly(text: str, finish: str) -> None:
     for model in (Verdict, Nested, None):
         try:
-            value = read(text, model, finish).value
+            value = read(text, model, finish)
         except BadReply as trouble:
             assert trouble.sentence
         else:
@@ -308,7 +306,7 @@ def test_any_unicode_reads_or_fails_cleanly(text: str, finish: str) -> None:
 @given(st.text(alphabet="{}[]\"'\\:,01.eaglnrsctobd \n`\ud800\u200b", max_size=60))
 def test_any_broken_json_reads_or_fails_cleanly(text: str) -> None:
     try:
-        value = read('{"label": "agree", "score": 7, ' + text, Verdict, "stop").value
+        value = read('{"label": "agree", "score": 7, ' + text, Verdict, "stop")
     except BadReply:
         return
     assert 1 <= value.score <= 10
@@ -372,7 +370,7 @@ def test_a_valid_object_survives_whatever_is_written_around_it_and_however_it_is
     sent: dict[str, Any], write: str, before: str, after: str, around: str
 ) -> None:
     text = f"{before}\n{around.format(WRITERS[write](sent))}\n{after}"
-    assert read(text, Verdict, "stop").value == Verdict(**sent)
+    assert read(text, Verdict, "stop") == Verdict(**sent)
 
 
 @given(sent=verdicts, write=st.sampled_from(sorted(WRITERS)), before=st.sampled_from(["", "```json\n", "Well: ", "["]))
@@ -400,14 +398,14 @@ json_objects = st.dictionaries(
 @given(json_objects, st.booleans(), st.sampled_from([None, 1]))
 def test_what_is_json_already_is_mended_into_itself(sent: dict[str, Any], ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(sent, ensure_ascii=ascii_only, indent=indent)
-    assert mend.mended_at(f"{text} and more", 0) == (sent, len(text))
+    assert mend.mend_object(f"{text} and more", 0) == (sent, len(text))
 
 
 @given(st.text("0123456789.,-+eE/ %~_x()７٧−\n", max_size=6), st.sampled_from(["'", '"']))
 def test_whatever_stands_where_a_number_should_is_read_as_that_number_or_not_at_all(junk: str, quote: str) -> None:
     text = f"{{{quote}label{quote}: 'agree', {quote}score{quote}: {junk}}}"
     try:
-        value = read(text, Verdict, "stop").value
+        value = read(text, Verdict, "stop")
     except BadReply:
         return
     assert json.loads(junk.replace("７", "7").strip(" ,\n")) == value.score
@@ -418,7 +416,7 @@ def test_no_score_is_ever_changed_to_fit(score: Any) -> None:
     text = json.dumps({"label": "agree", "score": score})
     whole = isinstance(score, int | float) and not isinstance(score, bool) and score in range(1, 11)
     if whole:
-        assert read(text, Verdict, "stop").value.score == score
+        assert read(text, Verdict, "stop").score == score
     else:
         with pytest.raises(BadReply) as trouble:
             read(text, Verdict, "stop")

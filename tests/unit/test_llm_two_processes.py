@@ -15,7 +15,9 @@ from aiohttp import web
 
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.request import Message, ModelSpec, ProviderCall, RawReply, Request, Usage
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.request import Message, ProviderCall, RawReply, Request, Usage
+from tests.fakes.http import HttpFake, completion
 
 REQUESTS = 200
 
@@ -24,7 +26,8 @@ import asyncio, json, sys
 from pathlib import Path
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.request import Message, ModelSpec, Request
+from tasks.foundation.llm.request import Message, Request
+from tasks.foundation.llm.models import ModelSpec
 
 async def main(path, url, build, requests):
     with ReplyCache(path) as cache:
@@ -36,7 +39,7 @@ async def main(path, url, build, requests):
         outcomes = await asyncio.gather(*map(engine.ask, asked))
         await engine.close()
     paid = sum(not outcome.record.from_cache for outcome in outcomes)
-    print(json.dumps({"texts": [outcome.answer.text for outcome in outcomes], "paid": paid}))
+    print(json.dumps({"texts": [outcome.trace.reply for outcome in outcomes], "paid": paid}))
 
 asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))
 """
@@ -49,19 +52,14 @@ async def counting() -> AsyncIterator[tuple[str, Counter[str]]]:
     numbers = itertools.count()
 
     async def handle(request: web.Request) -> web.Response:
-        question = (await request.json())["messages"][-1]["content"]
+        question = server.bodies[-1]["messages"][-1]["content"]
         asked[question] += 1
         await asyncio.sleep(0.02)
-        choice = {"message": {"content": f"answer {next(numbers)}"}, "finish_reason": "stop"}
-        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+        return web.json_response(completion(f"answer {next(numbers)}", prompt_tokens=3, completion_tokens=2))
 
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1", asked
-    await runner.cleanup()
+    server = HttpFake(handle)
+    async with server.running():
+        yield f"{server.url}/v1", asked
 
 
 async def test_two_processes_that_ask_the_same_buy_each_reply_once_and_agree_on_it(
@@ -110,9 +108,7 @@ async def test_who_could_not_wait_goes_on_with_the_reply_that_is_stored(
         ]
         outcomes = await asyncio.gather(*(engine.ask(request) for engine in engines))
         again = await engines[1].ask(request)
-    said = [outcome.answer.value for outcome in outcomes if outcome.answer is not None]
+    said = [outcome.value for outcome in outcomes if outcome.error is None]
     assert len(said) == 2 and said[0] == said[1]
-    assert again.answer is not None and again.answer.value == said[0]
-    assert sorted(outcome.record.usage.completion_tokens or 0 for outcome in outcomes) == [5, 13], (
-        "each paid for its own"
-    )
+    assert again.error is None and again.value == said[0]
+    assert sorted(outcome.record.completion_tokens or 0 for outcome in outcomes) == [5, 13], "each paid for its own"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.llm.cache_rows import usage_in
+from tasks.foundation.llm.cache import parse_usage
 from tasks.foundation.llm.models import parse_models
 from tasks.foundation.llm.pricing import pricing_of
-from tasks.foundation.llm.providers import google_genai, openai_compatible
+from tasks.foundation.llm.providers import bodies, google_genai
 from tasks.foundation.llm.request import MOST_TOKENS, Usage
 
 RATES = {
@@ -87,22 +87,22 @@ CASES: list[tuple[str, Any, Usage, float | None]] = [
 def test_reported_tokens_mean_one_thing_and_cost_what_they_should(
     usage: Any, expected: Usage, dollars: float | None
 ) -> None:
-    found = openai_compatible.usage_of(usage, "some text")
+    found = bodies.read_usage(usage, "some text")
     assert found == expected
     assert PRICE(found) == (None if dollars is None else pytest.approx(dollars))
 
 
 def test_a_reply_without_text_may_have_no_tokens() -> None:
-    assert openai_compatible.usage_of({"prompt_tokens": 9, "completion_tokens": 0}, "") == Usage(9, None, 0)
+    assert bodies.read_usage({"prompt_tokens": 9, "completion_tokens": 0}, "") == Usage(9, None, 0)
 
 
 def test_gemini_s_total_tells_what_its_parts_leave_out() -> None:
     usage = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1700}
-    assert google_genai.usage_of(usage, "text") == Usage(1000, None, 700)
-    assert google_genai.usage_of({**usage, "thoughtsTokenCount": 600}, "text") == Usage(1000, None, 700, 600)
-    assert google_genai.usage_of(dict.fromkeys(usage, 0), "text") == Usage()
+    assert google_genai.read_usage(usage, "text") == Usage(1000, None, 700)
+    assert google_genai.read_usage({**usage, "thoughtsTokenCount": 600}, "text") == Usage(1000, None, 700, 600)
+    assert google_genai.read_usage(dict.fromkeys(usage, 0), "text") == Usage()
     vast = {"promptTokenCount": 9, "candidatesTokenCount": MOST_TOKENS, "thoughtsTokenCount": MOST_TOKENS}
-    assert google_genai.usage_of(vast, "text") == Usage(9, None, None, MOST_TOKENS)
+    assert google_genai.read_usage(vast, "text") == Usage(9, None, None, MOST_TOKENS)
 
 
 NUMBERS = st.one_of(
@@ -118,8 +118,8 @@ NAMES = ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", 
 
 @given(st.dictionaries(st.sampled_from(NAMES), NUMBERS), NUMBERS)
 def test_whatever_is_reported_can_be_stored_and_priced(usage: dict[str, Any], reasoning: Any) -> None:
-    found = openai_compatible.usage_of({**usage, "completion_tokens_details": {"reasoning_tokens": reasoning}}, "text")
-    assert usage_in(json.dumps(astuple(found))) == found, "the cache reads it again"
+    found = bodies.read_usage({**usage, "completion_tokens_details": {"reasoning_tokens": reasoning}}, "text")
+    assert parse_usage(json.dumps(astuple(found))) == found, "the cache reads it again"
     assert (found.cached_tokens or 0) <= (found.prompt_tokens or 0)
     assert found.completion_tokens is None or (found.reasoning_tokens or 0) <= found.completion_tokens
     assert (PRICE(found) is None) == (not found.is_whole)

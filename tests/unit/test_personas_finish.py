@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tasks.foundation.errors import ModelError
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.run.context import Workspace
@@ -23,6 +22,7 @@ from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Character
 from tasks.personas.coverage import coverage_row, pool_values
 from tasks.personas.task import STAGE, written_of
+from tests.fakes.scripted import ScriptedProvider
 from tests.unit.dialogue_rows import character
 from tests.unit.source_stages import FakeContext, WordEncoder
 

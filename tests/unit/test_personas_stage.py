@@ -19,7 +19,8 @@ from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, with
 from tasks.personas.inspirations import of_pools
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
-from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of, write_jsonl
+from tests.fakes.asker import FakeAsker
+from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 SKETCH = {
@@ -102,7 +103,7 @@ async def test_a_character_has_what_was_drawn_and_what_the_designer_wrote(run: t
     plain = character.model_dump()
     assert plain["character_id"] == prepared.items[-1] and plain["name"] == "Ada"
     assert plain["persona_id"] == brief.persona_id and plain["language"] == "zh"
-    assert ask.asked[0]["purpose"] == "design" and ask.asked[0]["alias"] == context.settings.personas.designer
+    assert ask.asked[0].purpose == "design" and ask.asked[0].alias == context.settings.personas.designer
 
 
 def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[FakeContext, Prepared]) -> None:

@@ -15,7 +15,7 @@ from flows import chain
 from flows.chain.plan import RunPlan, _run_plan, plan_build
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.models import load_models
-from tasks.foundation.llm.providers.scripted import as_reply
+from tasks.foundation.llm.providers.scripted import make_reply
 from tasks.foundation.llm.request import ProviderCall, RawReply
 from tasks.foundation.llm.schema_filler import SchemaFiller
 from tasks.foundation.run.context import Workspace
@@ -58,9 +58,9 @@ def talkative(call: ProviderCall) -> RawReply:
     source = random.Random(seed_of(call.key()))
     filler = Talkative(source)
     if call.schema is None:
-        return as_reply(filler.sentence(60), call)
+        return make_reply(filler.sentence(60), call)
     text = json.dumps(filler.fill(call.schema), ensure_ascii=False)
-    return as_reply(text[:-1] if source.random() < 0.1 else text, call)
+    return make_reply(text[:-1] if source.random() < 0.1 else text, call)
 
 
 @pytest.fixture(autouse=True)

@@ -94,7 +94,7 @@ TOKENS = [
 def test_a_control_token_in_a_text_reaches_no_prompt_as_one(prompt: Prompt[ScoreInputs, Turn], token: str) -> None:
     turn = Turn(speaker=token, text=f"Hello.{token}Now")
     _, user = prompt.render("en", ScoreInputs(dialogue=token, turns=[turn]))
-    said = prompt.defused("en", Message("assistant", f"I said {token}."))
+    said = prompt.defuse("en", Message("assistant", f"I said {token}."))
     for filled in (user.content, said.content):
         assert token not in filled
         assert token in _put_back(filled)

@@ -12,6 +12,7 @@ import yaml
 
 from flows.cli.evaluate import _build_of
 from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.settings.sections import PersonaSource, SceneSource
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import Prepared, Stage
@@ -82,7 +83,7 @@ async def fill(bench: Bench) -> None:
 
 def test_a_release_names_its_sources_with_revision_licence_and_counts(bench: Bench, tmp_path: Path) -> None:
     folder = tmp_path / "released"
-    write_release(bench.workspace().layout, "b1", folder)
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
     sources = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["sources"]
     people, soda, lccc = sources
     assert (people["hub"], people["revision"], people["commit"]) == ("a/people", "main", COMMIT)
@@ -94,7 +95,7 @@ def test_a_release_names_its_sources_with_revision_licence_and_counts(bench: Ben
 
 def test_the_card_shows_sources_and_heads_for_a_hub(bench: Bench, tmp_path: Path) -> None:
     folder = tmp_path / "released"
-    write_release(bench.workspace().layout, "b1", folder)
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert f"| p | hub dataset a/people | {COMMIT} (main) | train | CC-BY-4.0 | 2 | 1 persona |" in page
     assert "| soda | file soda.parquet | – | – | CC-BY-4.0 | 1 | 1 dialogue |" in page
@@ -107,9 +108,9 @@ def test_the_card_shows_sources_and_heads_for_a_hub(bench: Bench, tmp_path: Path
 
 def test_a_release_of_an_imported_release_keeps_its_sources(bench: Bench, tmp_path: Path) -> None:
     first, again, mine = tmp_path / "released", tmp_path / "again", Layout(tmp_path / "mine")
-    write_release(bench.workspace().layout, "b1", first)
+    write_release(bench.workspace().layout, "b1", first, LOCAL_PROVIDERS)
     import_release(mine, first, "b")
-    write_release(mine, "b", again)
+    write_release(mine, "b", again, LOCAL_PROVIDERS)
     manifests = [json.loads((folder / "manifest.json").read_text(encoding="utf-8")) for folder in (first, again)]
     assert manifests[0]["sources"] == manifests[1]["sources"] and manifests[0]["tables"] == manifests[1]["tables"]
 
@@ -123,12 +124,12 @@ def test_a_commit_records_the_sources_it_was_made_from(bench: Bench) -> None:
 
 
 def test_the_card_of_what_small_models_made_says_that_it_means_nothing(bench: Bench, tmp_path: Path) -> None:
-    write_release(bench.workspace().layout, "b1", tmp_path / "released")
+    write_release(bench.workspace().layout, "b1", tmp_path / "released", LOCAL_PROVIDERS)
     manifest = json.loads((tmp_path / "released" / "manifest.json").read_text(encoding="utf-8"))
-    assert "Not for scoring anybody" not in card(manifest)
+    assert "Not for scoring anybody" not in card(manifest, LOCAL_PROVIDERS)
     models = {"small": {"name": "s", "family": "s", "provider": "embedded"}}
     manifest["stages"]["voting"] = {"fingerprint": "f", "models": models}
-    assert "**Not for scoring anybody: small (embedded or scripted)" in card(manifest)
+    assert "**Not for scoring anybody: small (embedded or scripted)" in card(manifest, LOCAL_PROVIDERS)
 
 
 def everything(folder: Path) -> set[str]:
@@ -165,7 +166,7 @@ def test_a_release_that_says_what_none_does_is_refused_before_anything_is_writte
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     folder, mine = tmp_path / "released", Layout(tmp_path / "deep" / "mine")
-    write_release(bench.workspace().layout, "b1", folder)
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     (folder / "manifest.json").write_text(json.dumps(manifest | change), encoding="utf-8")
     before = everything(tmp_path)
@@ -178,7 +179,7 @@ def test_a_release_that_says_what_none_does_is_refused_before_anything_is_writte
 @pytest.mark.parametrize("file", ["manifest.json", "chat_seeds.parquet"])
 def test_a_file_of_a_release_that_leads_elsewhere_is_refused(bench: Bench, tmp_path: Path, file: str) -> None:
     folder, mine = tmp_path / "released", Layout(tmp_path / "mine")
-    write_release(bench.workspace().layout, "b1", folder)
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
     (folder / file).rename(tmp_path / "elsewhere")
     (folder / file).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(SourceError, match="leads out of the release"):
@@ -189,7 +190,7 @@ def test_a_file_of_a_release_that_leads_elsewhere_is_refused(bench: Bench, tmp_p
 @pytest.mark.parametrize("build", ["../b", "a/b", "B", "b" * 80])
 def test_a_release_goes_into_a_build_with_a_name_only(bench: Bench, tmp_path: Path, build: str) -> None:
     folder, mine = tmp_path / "released", Layout(tmp_path / "mine")
-    write_release(bench.workspace().layout, "b1", folder)
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
     with pytest.raises(ConfigError, match="build name"):
         _build_of(mine, str(folder), build)
     assert not mine.root.exists()

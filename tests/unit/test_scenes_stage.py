@@ -25,7 +25,8 @@ from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.prompts import DISTIL, distil_inputs, distilled
 from tasks.scenes.task import STAGE
 from tasks.scenes.wanted import filter_rules
-from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of, write_jsonl
+from tests.fakes.asker import FakeAsker
+from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 REPLY = {
@@ -241,8 +242,8 @@ async def test_a_seed_is_distilled_in_one_request_and_its_names_are_taken_out(tm
     assert plain["goal1"] == "This person wants to borrow the bicycle" and plain["goal2"] == "To keep the bicycle"
     assert plain["seed_id"] == seed.seed_id and plain["language"] == "en"
     (asked,) = ask.asked
-    assert asked["purpose"] == "distil"
-    assert "1: May I borrow it?\n2: No.\n1: Please?" in asked["messages"][1].content
+    assert asked.purpose == "distil"
+    assert "1: May I borrow it?\n2: No.\n1: Please?" in asked.user
 
 
 def test_the_goal_type_is_one_of_the_taxonomy() -> None:

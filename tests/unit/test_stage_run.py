@@ -27,7 +27,6 @@ from tasks.foundation.errors import (
 )
 from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
-from tasks.foundation.llm.providers.scripted import ScriptedProvider
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.run import files
 from tasks.foundation.run import stage_run as stage_run_module
@@ -37,6 +36,7 @@ from tasks.foundation.store.commits import Commit, past_runs, read_commit
 from tasks.foundation.store.files import scratch_file
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import explain_reading_errors, open_views, use_build
+from tests.fakes.scripted import ScriptedProvider
 from tests.unit.echo_stage import KEYS, STAGE
 
 QUIET = ("curation.shard_rows=4", "llm.retry_attempts=1", "llm.retry_base_seconds=0", "run.rows_in_flight=1")

@@ -11,7 +11,7 @@ import pytest
 
 from flows import chain
 from tasks.foundation.llm.models import load_models
-from tasks.foundation.llm.providers.scripted import as_reply
+from tasks.foundation.llm.providers.scripted import make_reply
 from tasks.foundation.llm.request import Message, ProviderCall, RawReply
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.usual_usage import FEWEST, UsageHistory, count_prompt_tokens, count_tokens, usual_table
@@ -25,7 +25,7 @@ TOPIC = "an answer of some length"
 
 def answer(call: ProviderCall) -> RawReply:
     text = json.dumps({"topic": TOPIC})
-    found = as_reply(text, call, 2.0)
+    found = make_reply(text, call, 2.0)
     return replace(found, usage=replace(found.usage, prompt_tokens=2 * (found.usage.prompt_tokens or 0)))
 
 

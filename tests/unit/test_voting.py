@@ -18,7 +18,8 @@ from tasks.voting.panel import Member, Panel, check_families
 from tasks.voting.prompts import REVIEW, VOTE, most_changes, review_reply, vote_reply
 from tasks.voting.tally import Tally, tally
 from tasks.voting.task import STAGE, answers_of, sections_of
-from tests.unit.dialogue_rows import Asked, FakeAsker, FakeContext, dialogue, prepared, worked, world
+from tests.fakes.asker import Asked, FakeAsker
+from tests.unit.dialogue_rows import FakeContext, dialogue, prepared, worked, world
 
 KEEP, UNREAD, GONE = Answer("keep"), Answer(None), Answer("reject", reason="empty")
 
@@ -230,7 +231,7 @@ def _change(element: str, value: Any = None, action: str = "edit") -> dict[str, 
 
 
 def _read(*changes: dict[str, Any], paths: tuple[str, ...] = PATHS):
-    return read(json.dumps({"changes": list(changes)}), review_reply(paths, 8), "stop").value
+    return read(json.dumps({"changes": list(changes)}), review_reply(paths, 8), "stop")
 
 
 @pytest.mark.parametrize(
@@ -352,7 +353,7 @@ def test_a_vote_is_one_of_the_candidates_shown_or_none() -> None:
 
     def voted(one: Any, two: Any):
         choices = {"question_1": one, "question_2": two}
-        return read(json.dumps({k: {"reason": "r", "candidate": v} for k, v in choices.items()}), model, "stop").value
+        return read(json.dumps({k: {"reason": "r", "candidate": v} for k, v in choices.items()}), model, "stop")
 
     assert voted(1, None).question_1.candidate == 1
     for one, two in ((2, 0), (-1, 0), (0, 3), ("1", 0), (0.5, 0)):

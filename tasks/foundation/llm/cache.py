@@ -1,35 +1,36 @@
 """Every reply that was paid for, kept under the key of the call that got it.
 
 One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
-for who bought another. Replies are written in batches by one thread; `put` returns when the batch is on disk. Errors
-are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same path.
+for who bought another. One thread writes, together what has come meanwhile; `put` returns when its reply is on disk.
+Errors are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same
+path.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import queue
+import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.llm.cache_rows import COLUMNS, FOUND, CachedReply, Entry, cached, row_of, text_of, usage_in
 from tasks.foundation.llm.claims import Claims
-from tasks.foundation.llm.request import Usage
+from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage
 from tasks.foundation.store.files import private_file, private_folder
 
 BATCH_REPLIES = 64
-BATCH_SECONDS = 0.01
-QUIET_SECONDS = 0.003
-"""A batch is also closed when nothing has arrived for this long: a lone request need not wait."""
+GATHER_SECONDS = 0.003
+"""So long the first of a batch waits for others: each commit costs a flush of the disk."""
 BUSY_SECONDS = 60.0
+"""How long another process may hold the file."""
 
 _SCHEMA = """
 create table if not exists replies (
@@ -51,23 +52,69 @@ create table if not exists replies (
 create index if not exists replies_by_stage on replies (stage, created_at);
 """
 
+COLUMNS = (
+    *("key", "request", "reply", "finish_reason", "usage", "model_reported", "seed_sent", "latency_seconds"),
+    *("run_id", "request_id", "stage", "alias", "created_at", "batched"),
+)
+
 _INSERT = (
     f"insert into replies ({', '.join(COLUMNS)}) values ({', '.join('?' * len(COLUMNS))}) on conflict (key) do nothing"
 )
-
-_SELECT = f"select {', '.join(FOUND)} from replies where key = ?"
+_SELECT = f"select {', '.join(COLUMNS)} from replies where key = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """An entry on its way to the disk, and who waits for it."""
+class CachedReply:
+    """One completed physical call."""
 
-    entry: Entry
-    loop: asyncio.AbstractEventLoop
-    written: asyncio.Future[CachedReply]
+    key: str
+    request: str
+    """The call, as canonical JSON."""
+    reply: RawReply
+    run_id: str
+    """The stage run that paid for it."""
+    request_id: str
+    """The logical request that paid for it."""
+    stage: str
+    alias: str
+    created_at: datetime
+    batched: bool = False
+    """Whether it came in a batch job, and so at that price."""
+
+    def to_row(self) -> tuple[Any, ...]:
+        """Its values in the order of `COLUMNS`. ValueError for usage that could not be read again."""
+        reply = self.reply
+        usage = json.dumps(astuple(reply.usage))
+        parse_usage(usage)
+        what = (self.key, self.request, reply.text, reply.finish_reason, usage, reply.model_reported, reply.seed_sent)
+        who = (self.run_id, self.request_id, self.stage, self.alias, format_time(self.created_at), int(self.batched))
+        return (*what, reply.latency_seconds, *who)
+
+    @staticmethod
+    def from_row(row: tuple[Any, ...]) -> CachedReply:
+        """The reply of a row of `COLUMNS`. ValueError or TypeError for a row that is none of ours."""
+        key, request, text, finish_reason, usage, model_reported, seed_sent, latency, *rest = row
+        run_id, request_id, stage, alias, created_at, batched = rest
+        reply = RawReply(text, parse_usage(usage), finish_reason, model_reported, seed_sent, latency)
+        moment = datetime.fromisoformat(created_at)
+        return CachedReply(key, request, reply, run_id, request_id, stage, alias, moment, bool(batched))
 
 
-_Told = tuple[asyncio.Future[CachedReply], CachedReply | BaseException]
+def parse_usage(text: str) -> Usage:
+    """The usage that a row keeps as JSON. Raises ValueError for anything else."""
+    counts = json.loads(text)
+    if not isinstance(counts, list) or len(counts) != len(fields(Usage)) or not all(map(_is_count, counts)):
+        raise ValueError(f"expected the tokens of a call, found {text[:200]!r}")
+    return Usage(*counts)
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value <= MOST_TOKENS)
+
+
+def format_time(moment: datetime) -> str:
+    """UTC in one fixed width, so that text order is time order."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +137,11 @@ class ReplyCache:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._read_lock = threading.Lock()
-        self._start_lock = threading.Lock()
         self._reader = self._connect()
         self.claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
+        self._unwritten: deque[tuple[CachedReply, Future[CachedReply]]] = deque()
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
+        self._writer: sqlite3.Connection | None = None
         self._closed = False
 
     def __enter__(self) -> ReplyCache:
@@ -108,25 +155,23 @@ class ReplyCache:
         try:
             with self._read_lock:
                 row = self._reader.execute(_SELECT, (key,)).fetchone()
-            return None if row is None else cached(row)
+            return None if row is None else CachedReply.from_row(row)
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._trouble("cannot be read", error) from error
 
-    async def put(self, entry: Entry) -> CachedReply:
+    async def put(self, reply: CachedReply) -> CachedReply:
         """What stands under the key once it is on disk: this reply, or that which another process had put there before.
 
         Raises StoreError when it could not be written. A reply whose caller is cancelled meanwhile is still written.
         """
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[CachedReply] = loop.create_future()
-        with self._start_lock:
-            if self._closed:
-                raise StoreError(f"The reply cache {self.path} is closed.")
-            if self._writer is None:
-                self._writer = threading.Thread(target=self._write_batches, name="reply-cache", daemon=True)
-                self._writer.start()
-            self._queue.put(_Waiting(entry, loop, written))
-        return await written
+        written: Future[CachedReply] = Future()
+        written.set_running_or_notify_cancel()  # from now on nobody can cancel it
+        self._unwritten.append((reply, written))
+        try:
+            self._writing.submit(self._write_batch)
+        except RuntimeError:
+            raise StoreError(f"The reply cache {self.path} is closed.") from None
+        return await asyncio.wrap_future(written)
 
     def stats(self) -> list[CacheStats]:
         """Replies and tokens by stage and alias, in that order."""
@@ -138,22 +183,22 @@ class ReplyCache:
         )
         return [CacheStats(*row) for row in rows]
 
-    def stages(self) -> list[str]:
+    def list_stages(self) -> list[str]:
         """The stages that there are replies of, by name."""
         return [name for (name,) in self._read_all("select distinct stage from replies order by stage")]
 
-    def builds(self) -> list[str]:
+    def list_builds(self) -> list[str]:
         """The builds that have paid for replies, by name. Goes through the whole file."""
         build = "substr(run_id, 1, instr(run_id, '/') - 1)"
         return [name for (name,) in self._read_all(f"select distinct {build} from replies order by 1") if name]
 
-    def paid_under(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
+    def read_usage(self, prefix: str) -> Iterator[tuple[str, bool, Usage]]:
         """Alias, whether in a batch job, and usage of every reply whose `run_id` begins so: what those runs have paid
         for."""
         after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         query = "select alias, batched, usage from replies where run_id >= ? and run_id < ?"
         rows = self._read_all(query, (prefix, after))
-        return ((alias, bool(batched), usage_in(usage)) for alias, batched, usage in rows)
+        return ((alias, bool(batched), parse_usage(usage)) for alias, batched, usage in rows)
 
     def prune(self, *, older_than: datetime | None = None, stage: str | None = None) -> int:
         """Deletes the replies that match every given condition; returns how many.
@@ -161,7 +206,7 @@ class ReplyCache:
         With no condition nothing is deleted: an empty cache is a deleted file.
         """
         conditions = {
-            "created_at < ?": text_of(older_than) if older_than else None,
+            "created_at < ?": format_time(older_than) if older_than else None,
             "stage = ?": stage,
         }
         chosen = {test: value for test, value in conditions.items() if value is not None}
@@ -180,7 +225,7 @@ class ReplyCache:
         finally:
             connection.close()
 
-    def rows(self, runs: str = "", batch: int = 2000) -> Iterator[list[tuple[Any, ...]]]:
+    def read_rows(self, runs: str = "", batch: int = 2000) -> Iterator[list[tuple[Any, ...]]]:
         """Whole rows, in the order of COLUMNS and by key, in batches; only of runs whose id begins with `runs`."""
         after = ""
         select = (
@@ -190,7 +235,7 @@ class ReplyCache:
             after = found[-1][0]
             yield found
 
-    def take_in(self, batches: Iterable[Iterable[tuple[Any, ...]]]) -> int:
+    def add_rows(self, batches: Iterable[Iterable[tuple[Any, ...]]]) -> int:
         """Adds rows in the order of COLUMNS whose keys are new: all of them or, after an error, none. Returns how many.
 
         An error of the batches is raised as it is.
@@ -211,78 +256,52 @@ class ReplyCache:
 
     def close(self) -> None:
         """Writes what is waiting and closes the file; a second close does nothing."""
-        with self._start_lock:
-            already, self._closed = self._closed, True
-            writer = self._writer
-        if already:
+        if self._closed:
             return
-        if writer is not None:
-            self._queue.put(None)
-            writer.join()
+        self._closed = True
+        self._writing.shutdown()
+        if self._writer is not None:
+            self._writer.close()
         self.claims.close()
         with self._read_lock:
             self._reader.close()
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            private_folder(self.path.parent)
-            private_file(self.path)
-            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
-            connection.execute("pragma auto_vacuum = incremental")
-            switch_to_wal(connection)
-            connection.execute("pragma synchronous = full")
-            connection.executescript(_SCHEMA)
+            return open_database(self.path, _SCHEMA)
         except (sqlite3.Error, OSError) as error:
             raise self._trouble("cannot be opened", error) from error
-        return connection
 
-    def _write_batches(self) -> None:
-        """The writer thread: a batch is closed after 10 ms, 64 replies or a quiet moment."""
-        connection: sqlite3.Connection | None = None
-        stopping = False
-        while not stopping:
-            batch, stopping = self._next_batch()
-            if not batch:
-                continue
-            try:
-                connection = connection or self._connect()
-                self._write(connection, batch)
-            except StoreError as error:
-                _settle(batch, error)
-            except BaseException as error:  # noqa: BLE001 - a bug: the waiters must hear of it rather than hang
-                _settle(batch, error)
-        if connection is not None:
-            connection.close()
+    def _write_batch(self) -> None:
+        """In the writer's thread, once for each `put`: commits what is waiting, which may be nothing any more."""
+        if not self._unwritten:
+            return
+        time.sleep(GATHER_SECONDS)
+        batch = [self._unwritten.popleft() for _ in range(min(len(self._unwritten), BATCH_REPLIES))]
+        try:
+            if self._writer is None:
+                self._writer = self._connect()
+            self._write(self._writer, batch)
+        except BaseException as error:  # noqa: BLE001 - also a bug: who waits must hear of it rather than hang
+            for _, written in batch:
+                if not written.done():
+                    written.set_exception(error)
 
-    def _write(self, connection: sqlite3.Connection, batch: list[_Waiting]) -> None:
+    def _write(self, connection: sqlite3.Connection, batch: list[tuple[CachedReply, Future[CachedReply]]]) -> None:
         """Commits a batch; where that fails each of its replies by itself, so that none is lost for another's sake."""
         try:
-            stored = _commit(connection, [waiting.entry for waiting in batch])
+            stored = _commit(connection, [reply for reply, _ in batch])
         except (sqlite3.Error, ValueError, OverflowError) as error:
             if len(batch) == 1:
-                _settle(batch, self._trouble("cannot be written", error))
-            else:
-                for waiting in batch:
-                    self._write(connection, [waiting])
+                raise self._trouble("cannot be written", error) from None
+            for one in batch:
+                try:
+                    self._write(connection, [one])
+                except StoreError as trouble:
+                    one[1].set_exception(trouble)
         else:
-            _settle(batch, stored)
-
-    def _next_batch(self) -> tuple[list[_Waiting], bool]:
-        """What to commit together, and whether it is the last."""
-        first = self._queue.get()
-        if first is None:
-            return [], True
-        batch = [first]
-        deadline = time.monotonic() + BATCH_SECONDS
-        while len(batch) < BATCH_REPLIES:
-            try:
-                item = self._queue.get(timeout=min(QUIET_SECONDS, max(0.0, deadline - time.monotonic())))
-            except queue.Empty:
-                break
-            if item is None:
-                return batch, True
-            batch.append(item)
-        return batch, False
+            for (_, written), found in zip(batch, stored, strict=True):
+                written.set_result(found)
 
     def _read_all(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
@@ -298,8 +317,23 @@ class ReplyCache:
         return StoreError(f"The reply cache {self.path} {what}: {error}. {advice}")
 
 
-def switch_to_wal(connection: sqlite3.Connection) -> None:
-    """WAL mode. Two processes that create the file at once get "locked" here whatever the timeout."""
+def open_database(path: Path, schema: str) -> sqlite3.Connection:
+    """The SQLite file, its owner's alone and made if need be: for any thread, in WAL mode, flushed at each commit.
+
+    Raises sqlite3.Error or OSError.
+    """
+    private_folder(path.parent)
+    private_file(path)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+    connection.execute("pragma auto_vacuum = incremental")
+    _switch_to_wal(connection)
+    connection.execute("pragma synchronous = full")
+    connection.executescript(schema)
+    return connection
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Two processes that create the file at once get "locked" here whatever the timeout."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -311,11 +345,11 @@ def switch_to_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> list[CachedReply]:
-    """What stands under each entry's key afterwards."""
+def _commit(connection: sqlite3.Connection, replies: list[CachedReply]) -> list[CachedReply]:
+    """Stores the replies whose keys are new; returns what stands under each key afterwards."""
     connection.execute("begin immediate")
     try:
-        stored = [_stored(connection, entry) for entry in entries]
+        stored = [_store(connection, reply) for reply in replies]
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
@@ -324,29 +358,7 @@ def _commit(connection: sqlite3.Connection, entries: list[Entry]) -> list[Cached
     return stored
 
 
-def _stored(connection: sqlite3.Connection, entry: Entry) -> CachedReply:
-    if connection.execute(_INSERT, row_of(entry)).rowcount:
-        return CachedReply(entry.reply, entry.run_id, entry.request_id, entry.created_at)
-    return cached(connection.execute(_SELECT, (entry.key,)).fetchone())
-
-
-def _settle(batch: list[_Waiting], outcome: list[CachedReply] | BaseException) -> None:
-    """Tells those who wait, with one wake-up for each event loop rather than one for each reply."""
-    outcomes: Sequence[CachedReply | BaseException]
-    outcomes = [outcome] * len(batch) if isinstance(outcome, BaseException) else outcome
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
-    for waiting, one in zip(batch, outcomes, strict=True):
-        by_loop.setdefault(waiting.loop, []).append((waiting.written, one))
-    for loop, told in by_loop.items():
-        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_resolve, told)
-
-
-def _resolve(told: list[_Told]) -> None:
-    for future, outcome in told:
-        if future.done():
-            continue
-        if isinstance(outcome, BaseException):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+def _store(connection: sqlite3.Connection, reply: CachedReply) -> CachedReply:
+    if connection.execute(_INSERT, reply.to_row()).rowcount:
+        return reply
+    return CachedReply.from_row(connection.execute(_SELECT, (reply.key,)).fetchone())

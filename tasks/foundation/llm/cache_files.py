@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.foundation.errors import SourceError
-from tasks.foundation.llm.cache import ReplyCache
-from tasks.foundation.llm.cache_rows import COLUMNS, text_of, usage_in
+from tasks.foundation.llm.cache import COLUMNS, ReplyCache, format_time, parse_usage
 from tasks.foundation.llm.request import KEY_VERSION, MOST_TOKENS, key_of
 from tasks.foundation.store.files import private_file
 
@@ -39,7 +38,7 @@ def export_replies(cache: ReplyCache, path: Path | str, *, runs: str = "", batch
     try:
         private_file(unfinished)
         with pq.ParquetWriter(unfinished, _SCHEMA, compression="zstd") as writer:
-            for rows in cache.rows(runs, batch):
+            for rows in cache.read_rows(runs, batch):
                 columns = [list(column) for column in zip(*rows, strict=True)]
                 writer.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True)), schema=_SCHEMA))
                 written += len(rows)
@@ -61,7 +60,7 @@ def import_replies(cache: ReplyCache, path: Path | str, *, batch: int = BATCH_RO
         raise SourceError(f"{path} cannot be read as a Parquet file of replies: {error}") from None
     _check(path, file.schema_arrow)
     try:
-        new = cache.take_in(_rows(path, file, batch))
+        new = cache.add_rows(_rows(path, file, batch))
     except (OSError, pa.ArrowInvalid) as error:
         raise SourceError(f"{path} cannot be read to its end, so nothing of it was taken in: {error}") from None
     return new, file.metadata.num_rows - new
@@ -101,7 +100,7 @@ def _trouble_in(row: dict[str, Any]) -> str | None:
 
 def _is_usage(text: Any) -> bool:
     try:
-        usage_in(text)
+        parse_usage(text)
     except (ValueError, TypeError):
         return False
     return True
@@ -117,7 +116,7 @@ def _is_word(value: Any) -> bool:
 
 def _is_moment(text: Any) -> bool:
     try:
-        return text_of(datetime.fromisoformat(text)) == text
+        return format_time(datetime.fromisoformat(text)) == text
     except (ValueError, TypeError, OverflowError):
         return False
 

@@ -34,7 +34,7 @@ class Claims:
     def __init__(self, path: Path) -> None:
         self._file = os.open(private_file(path), os.O_RDWR)
         self._closed = False
-        self._told_of_waiting = False
+        self._announced = False
 
     @asynccontextmanager
     async def claimed(self, key: str) -> AsyncIterator[None]:
@@ -67,8 +67,8 @@ class Claims:
 
     async def _wait_for(self, key: str) -> bool:
         """Whether the claim could be had in the end."""
-        if not self._told_of_waiting:
-            self._told_of_waiting = True
+        if not self._announced:
+            self._announced = True
             log.info("another process is asking the same just now; its replies are waited for and not bought twice")
         for _ in range(int(LONGEST_SECONDS / POLL_SECONDS)):
             await asyncio.sleep(POLL_SECONDS)

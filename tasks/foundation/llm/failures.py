@@ -2,43 +2,32 @@
 
 What a failure is depends on its HTTP status and on the sentences that vendors use; the cases of
 tests/data/provider_failures.yaml are the reference. Only what an error says of itself is looked at
-(`told`), never what it repeats of the request, whose texts may say anything.
+(`error_text`), never what it repeats of the request, whose texts may say anything.
 
->>> failure_of(429, "insufficient_quota You exceeded your current quota")
+>>> classify_failure(429, "insufficient_quota You exceeded your current quota")
 ModelUnavailable('The provider rejects the key or the account. HTTP 429: insufficient_quota You exceeded your \
 current quota')
->>> failure_of(429, "Rate limit reached. Please try again in 1.5s").retry_after_seconds
+>>> classify_failure(429, "Rate limit reached. Please try again in 1.5s").retry_after_seconds
 1.5
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
 
 from tasks.foundation.errors import ColloquyError, FailureKind, ModelError, ModelUnavailable
-from tasks.foundation.llm.quota import Quota
-from tasks.foundation.llm.redaction import brief, redact
-
-__all__ = [
-    "Border",
-    "Gone",
-    "ProviderFailure",
-    "brief",
-    "failure_of",
-    "redact",
-    "retry_after_of",
-    "told",
-    "unexpected",
-]
+from tasks.foundation.llm.limits.rates import Quota
+from tasks.foundation.llm.redaction import brief
 
 SENTENCE_CHARACTERS = 400
 """So much of each sentence of an error is looked at; the reason stands at its beginning."""
@@ -66,19 +55,27 @@ class Gone(Exception):
     """The provider does not know the batch job or the file (any more)."""
 
 
-class Border(AbstractContextManager[None]):
-    """Within it every exception but ours becomes what `translate` makes of it.
+class Border(AbstractAsyncContextManager[None]):
+    """Within it every exception but ours becomes what `translate` makes of it; TimeoutError after `seconds`.
 
     The vendor's own exception is let go, from the chain and from every frame of the traceback: it holds the
-    request, and that holds the key.
+    request, and that holds the key. (A generator's context manager would keep it in a frame.)
     """
 
-    def __init__(self, translate: Callable[[Exception], Exception]) -> None:
+    def __init__(self, translate: Callable[[Exception], Exception], seconds: float | None = None) -> None:
         self._translate = translate
+        self._limit = asyncio.timeout(seconds)
 
-    def __exit__(
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        try:
+            await self._limit.__aexit__(kind, error, trace)
+        except TimeoutError as late:
+            error = late
         if not isinstance(error, Exception):
             _let_go(error)
             return
@@ -97,7 +94,7 @@ def _let_go(error: BaseException | None) -> None:
         error.__cause__ = error.__context__ = None
 
 
-def unexpected(error: BaseException, secrets: Iterable[str | None] = ()) -> ProviderFailure:
+def unexpected_failure(error: BaseException, secrets: Iterable[str | None] = ()) -> ProviderFailure:
     """The failure for an exception that nobody foresaw, of a client library or of our own code around it."""
     return ProviderFailure("server", f"{type(error).__name__}: {brief(error, secrets)}")
 
@@ -153,14 +150,14 @@ _NO_SCHEMA_HINT = (
 )
 
 
-def failure_of(
+def classify_failure(
     status: int,
     detail: str,
     *,
     retry_after_seconds: float | None = None,
     secrets: Iterable[str | None] = (),
 ) -> ProviderFailure | ModelUnavailable:
-    """The exception for an HTTP status and what the body says of it (see `told`).
+    """The exception for an HTTP status and what the body says of it (see `error_text`).
 
     ModelUnavailable for what every further request would meet as well: a wrong key, an unknown model,
     an empty account. A request that the provider rejects for another reason is `refused`. Status 200
@@ -175,14 +172,14 @@ def failure_of(
         return ModelUnavailable(f"The provider denies access. {message}")
     if status in (404, 405, 410) or 300 <= status < 400 or (status in (200, 400, 422) and _NO_MODEL.search(detail)):
         return ModelUnavailable(f"The provider does not know this model or URL. {message}")
-    wait = _wait_told(detail) if retry_after_seconds is None else retry_after_seconds
-    kind = _kind_of(status, detail)
+    wait = _wait_in_words(detail) if retry_after_seconds is None else retry_after_seconds
+    kind = _choose_kind(status, detail)
     if kind == "refused" and _NO_SCHEMA.search(detail):
         message += _NO_SCHEMA_HINT
     return ProviderFailure(kind, message, retry_after_seconds=wait)
 
 
-def _kind_of(status: int, detail: str) -> FailureKind:
+def _choose_kind(status: int, detail: str) -> FailureKind:
     if status == 413 or (status in (200, 400, 422) and _CONTEXT.search(detail)):
         return "context_overflow"
     if status == 500 and _CONTEXT_IS_FULL.search(detail):
@@ -198,34 +195,34 @@ def _kind_of(status: int, detail: str) -> FailureKind:
     return "refused"
 
 
-def told(error: Any) -> str:
+def error_text(error: Any) -> str:
     """What an error in a body says of itself: codes, types and sentences, at most 400 characters of each.
 
     Not the input that validation errors repeat; of what a router was told upstream (`metadata.raw`) the same.
     """
     if isinstance(error, list):
-        return " ".join(filter(None, (told(part) for part in error[:5])))
+        return " ".join(filter(None, (error_text(part) for part in error[:5])))
     if not isinstance(error, Mapping):
-        return "" if error is None else _without_input(str(error))[:SENTENCE_CHARACTERS]
+        return "" if error is None else _cut_input(str(error))[:SENTENCE_CHARACTERS]
     names = ("code", "type", "status", "reason", "message", "msg", "detail", "error", "innererror", "metadata")
-    pieces = [told(error[name]) for name in names if name in error]
+    pieces = [error_text(error[name]) for name in names if name in error]
     if isinstance(raw := error.get("raw"), str):
-        pieces.append(told(_parsed(raw)))
+        pieces.append(error_text(_parse_json(raw)))
     return " ".join(filter(None, pieces))
 
 
-def _without_input(sentence: str) -> str:
+def _cut_input(sentence: str) -> str:
     return re.split(r"""["']input["']\s*:""", sentence, maxsplit=1)[0]
 
 
-def _parsed(raw: str) -> Any:
+def _parse_json(raw: str) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
         return raw
 
 
-def retry_after_of(headers: Mapping[str, str]) -> float | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the provider asks to wait: `retry-after-ms`, `retry-after` in seconds or as a date, which is by
     the clock of the server whose own `date` stands beside it."""
     lowered = {name.lower(): value for name, value in headers.items()}
@@ -235,14 +232,14 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
         return seconds if math.isfinite(seconds) and seconds >= 0 else None
-    until = _moment(lowered.get("retry-after"))
+    until = _parse_date(lowered.get("retry-after"))
     if until is None:
         return None
-    now = _moment(lowered.get("date"))
+    now = _parse_date(lowered.get("date"))
     return max(0.0, until - (time.time() if now is None else now))
 
 
-def _moment(date: str | None) -> float | None:
+def _parse_date(date: str | None) -> float | None:
     """Seconds since 1970 of an HTTP date; None: there is none, or it is no date."""
     try:
         moment = parsedate_to_datetime(date or "")
@@ -251,7 +248,7 @@ def _moment(date: str | None) -> float | None:
         return None
 
 
-def _wait_told(detail: str) -> float | None:
+def _wait_in_words(detail: str) -> float | None:
     """The seconds of a sentence such as "Please try again in 6m0.5s" or "retry after 26 seconds"."""
     found = re.search(
         r"(?:try again|retry|wait)\w* (?:in|after|for) ((?:\d+(?:\.\d+)?\s?[a-z]+\s?){1,3})", detail, re.I

@@ -5,9 +5,9 @@ quotes, commas too many or too few, comments, Python's literals, quotes that sho
 Nothing is ever closed, dropped or turned into a number: `7/10`, `+7` and `−7` stay text, for a strict
 model to refuse; a value left out, `7 out of 10` and an object that does not end are errors.
 
->>> mended_at("{'label': “agree”， score：７, /* sure */}", 0)
+>>> mend_object("{'label': “agree”， score：７, /* sure */}", 0)
 ({'label': 'agree', 'score': 7}, 39)
->>> mended_at('{"score": 7 out of 10}', 0)
+>>> mend_object('{"score": 7 out of 10}', 0)
 Traceback (most recent call last):
 ValueError: expected a comma or a closing brace at character 12, found 'out of 10}'
 """
@@ -51,7 +51,7 @@ _NO_NUMBERS = {"nan", "inf", "infinity"}
 _FULL_WIDTH = {ord(wide): narrow for wide, narrow in zip("０１２３４５６７８９．－", "0123456789.-", strict=True)}
 
 
-def mended_at(
+def mend_object(
     text: str, start: int, pairs_hook: Callable[[list[tuple[str, Any]]], Any] = dict
 ) -> tuple[dict[str, Any], int]:
     """The object that begins with the brace at `start` and the index after its closing brace.
@@ -120,7 +120,7 @@ class _Reader:
             if not self._text.startswith(_CLOSING[quote], end):
                 raise _expected(f"a closing {_CLOSING[quote]}", self._text, end)
             if after.match(self._text, end + 1):
-                return _unescaped(self._text[at + 1 : end]), end + 1
+                return _unescape(self._text[at + 1 : end]), end + 1
             if _TWO_QUOTES.match(self._text, end + 1):
                 raise _expected("a comma between two texts", self._text, end + 1)
 
@@ -143,15 +143,15 @@ class _Reader:
         return found.end() if found else at
 
 
-def _unescaped(raw: str) -> str:
+def _unescape(raw: str) -> str:
     """`raw` with JSON's escapes resolved; a backslash before anything else is an ordinary character."""
     if "\\" not in raw:
         return raw
-    text = _ESCAPE.sub(lambda found: _character(found.group(1), found.group(2)), raw)
+    text = _ESCAPE.sub(lambda found: _read_escape(found.group(1), found.group(2)), raw)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # joins pairs
 
 
-def _character(code: str | None, sign: str) -> str:
+def _read_escape(code: str | None, sign: str) -> str:
     return chr(int(code, 16)) if code else _PLAIN_ESCAPES.get(sign, f"\\{sign}")
 
 

@@ -1,4 +1,4 @@
-"""Which models there are: configs/models.yaml → alias → ModelSpec.
+"""Which models there are: configs/models.yaml → alias → ModelSpec, and whether each can be called.
 
 One entry of the file::
 
@@ -17,26 +17,31 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import socket
 import unicodedata
 from collections.abc import Mapping
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.dataclasses import dataclass
 
-from tasks.foundation import weights
+from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, ModelUnavailable
-from tasks.foundation.llm.request import LOCAL_PROVIDERS, ModelSpec
+from tasks.foundation.llm.providers import PROVIDERS, ProviderKind, Structured
 from tasks.foundation.settings.strict_yaml import load_yaml
 
-MODELS_FILE = Path(__file__).parents[3] / "configs" / "models.yaml"
+MODELS_FILE = ROOT / "configs" / "models.yaml"
 
 KEYLESS = "no-key"
 """Sent where the endpoint wants none; the SDKs insist on a value."""
 
+KNOCK_SECONDS = 5.0
+"""Longer than a lost packet takes to be sent again, more than once."""
 
 _NO_PART_OF_A_KEY = re.compile(r"[^!-~]")
 """A key goes into an HTTP header, which takes no line break and nothing beyond ASCII; a blank was pasted with it."""
@@ -46,7 +51,7 @@ class Prices(BaseModel):
     """US dollars per million tokens. Input that is read from the provider's cache or written to it costs
     `input_per_million` unless it has its own price."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input_per_million: float = Field(ge=0, allow_inf_nan=False)
     cached_input_per_million: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -54,42 +59,68 @@ class Prices(BaseModel):
     output_per_million: float = Field(ge=0, allow_inf_nan=False)
 
 
-class ModelEntry(BaseModel):
-    """One alias as written in the file; the fields are those of ModelSpec."""
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class ModelSpec:
+    """One alias of configs/models.yaml; its fields are those of the entry."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    provider: Literal["openai", "google", "embedded", "scripted"]
+    alias: str
+    provider: str
+    """A kind of provider, one of `PROVIDERS`."""
     name: str = Field(min_length=1)
+    """The vendor's name of the model; for `embedded` a name of the weights catalogue or a path to a GGUF file; for
+    `scripted` the import path `module:function` of the callable that answers."""
     family: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     access: Literal["open", "closed"] = "closed"
     base_url: str | None = None
+    """None: the provider's own endpoint."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Z][A-Z0-9_]*$")
-    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    structured: Structured = "json_schema"
+    """How its replies are held to a schema."""
     thinking: bool = False
     thinking_pair: str | None = None
+    """The alias of the same model with the other switch."""
     max_in_flight: int = Field(default=8, ge=1)
     requests_per_minute: int | None = Field(default=None, ge=1)
+    """The account's limit; None: unknown, learned from headers and refusals."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
+    """Prompt and completion tokens together; None: unknown."""
     batch: bool = False
+    """Whether the endpoint has a batch API that the provider speaks (`mode: batch` on a stage)."""
     context_tokens: int | None = Field(default=None, ge=256)
     timeout_seconds: float = Field(default=120.0, gt=0)
     supports_seed: bool = True
     sends_temperature: bool = True
+    """False for models that refuse the parameter (OpenAI's reasoning models)."""
     strict_schema: bool = False
+    """OpenAI's `strict` flag on the JSON schema; off unless the endpoint is known to honour it."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     api_version: str | None = None
+    """Google only; None: the version pinned in the provider."""
     slots: int = Field(default=4, ge=1, le=64)
+    """Embedded only: replies generated side by side; each has `context_tokens` for itself."""
     threads: int = Field(default=1, ge=1)
-    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Embedded only: CPU threads; more than one spins and slows everything else on the machine."""
+    extra_body: Mapping[str, Any] = Field(default_factory=dict)
+    """Merged into every request."""
     prices: Prices | None = None
+    """None: what the vendor of the endpoint publishes, else unknown."""
     batch_share: float | None = Field(default=None, gt=0, le=1)
+    """What a batched call costs, as a share of a live one; None: what the vendor publishes, else unknown."""
     retired: date | None = None
+    """From this day on the provider answers no call; None: no such day is known."""
     successor: str | None = None
+    """The alias of the model to ask instead of a retired one."""
+
+    @field_validator("provider")
+    @classmethod
+    def _is_declared(cls, value: str) -> str:
+        if value not in PROVIDERS:
+            raise ValueError(f"expected one of {', '.join(PROVIDERS)}")
+        return value
 
     @field_validator("base_url")
     @classmethod
-    def no_credentials(cls, value: str | None) -> str | None:
+    def _without_credentials(cls, value: str | None) -> str | None:
         """A URL is written to tables and shown in reports, so it may hold neither user nor query."""
         if value is None:
             return None
@@ -105,14 +136,44 @@ class ModelEntry(BaseModel):
         return value.rstrip("/")
 
     @model_validator(mode="after")
-    def only_what_applies(self) -> ModelEntry:
-        if self.provider in LOCAL_PROVIDERS and (self.base_url or self.api_key_env):
-            raise ValueError(f"a model of provider {self.provider!r} takes no base_url and no api_key_env")
-        if self.provider == "google" and not self.api_key_env:
-            raise ValueError("a model of provider 'google' needs api_key_env")
-        if self.provider in LOCAL_PROVIDERS and self.batch:
-            raise ValueError(f"provider {self.provider!r} has no batch API")
+    def _only_what_applies(self) -> ModelSpec:
+        kind = self.kind
+        if kind.local and (self.base_url or self.api_key_env):
+            raise ValueError(f"a model of provider {kind.name!r} takes no base_url and no api_key_env")
+        if kind.needs_key and not self.api_key_env:
+            raise ValueError(f"a model of provider {kind.name!r} needs api_key_env")
+        if self.batch and kind.batches is None:
+            raise ValueError(f"provider {kind.name!r} has no batch API")
+        if self.structured not in kind.structured:
+            raise ValueError(f"provider {kind.name!r} takes structured: {' or '.join(kind.structured)}")
         return self
+
+    @property
+    def kind(self) -> ProviderKind:
+        return PROVIDERS[self.provider]
+
+    @property
+    def endpoint(self) -> str | None:
+        """Where it is asked; None: in this process."""
+        return self.base_url or self.kind.url
+
+    @property
+    def weights(self) -> str | None:
+        """Its weights on this machine, by name; None: it runs elsewhere, or has none."""
+        return self.name if self.kind.runs_weights else None
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two aliases the same model to a fingerprint or the cache (no limits, no keys)."""
+        return {
+            "provider": self.provider,
+            "name": self.name,
+            "base_url": self.base_url,
+            "structured": self.structured,
+            "strict_schema": self.strict_schema,
+            "sends_temperature": self.sends_temperature,
+            "thinking": self.thinking,
+            "extra_body": dict(self.extra_body),
+        }
 
 
 class ModelsFile(BaseModel):
@@ -120,7 +181,18 @@ class ModelsFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    models: dict[str, ModelEntry]
+    models: dict[str, ModelSpec]
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _with_aliases(cls, entries: Any) -> Any:
+        if not isinstance(entries, dict):
+            return entries
+        if named := [alias for alias, entry in entries.items() if isinstance(entry, dict) and "alias" in entry]:
+            raise ValueError(f"{', '.join(named)}: the alias of an entry is its key, not a field of it")
+        return {
+            alias: {**entry, "alias": alias} if isinstance(entry, dict) else entry for alias, entry in entries.items()
+        }
 
 
 class Models(dict[str, ModelSpec]):
@@ -142,27 +214,12 @@ def load_models(path: Path | str = MODELS_FILE) -> Models:
     return parse_models(content, str(path))
 
 
-def _check_pair(spec: ModelSpec, models: Models, where: str) -> None:
-    if spec.thinking_pair is None:
-        return
-    if spec.thinking_pair not in models:
-        raise ConfigError(f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models))
-    other = models[spec.thinking_pair]
-    if other.thinking_pair != spec.alias or other.thinking == spec.thinking:
-        raise ConfigError(
-            f"{where}: expected {spec.alias!r} and its thinking_pair {other.alias!r} to name one another, the one with "
-            f"`thinking: true` and the other without; found {other.alias!r} with thinking_pair "
-            f"{other.thinking_pair!r} and thinking {str(other.thinking).lower()}."
-        )
-
-
 def parse_models(content: Any, where: str = "models") -> Models:
     """`content` (as read from YAML) as specs; `where` names it in errors."""
     try:
-        entries = ModelsFile.model_validate(content).models
+        models = Models(ModelsFile.model_validate(content).models)
     except ValidationError as error:
-        raise ConfigError(f"{where} is wrong:\n{_problems(error)}") from None
-    models = Models({alias: _spec(alias, entry) for alias, entry in entries.items()})
+        raise ConfigError(f"{where} is wrong:\n{_describe_problems(error)}") from None
     for spec in models.values():
         _check_pair(spec, models, where)
         if spec.successor is not None and spec.successor not in models:
@@ -181,7 +238,7 @@ def api_key(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str
     """The key of this model, or `KEYLESS` where none is configured; ModelUnavailable when it is not set or no key."""
     if spec.api_key_env is None:
         return KEYLESS
-    if trouble := _key_trouble(spec, environment):
+    if trouble := _check_key(spec, environment):
         raise ModelUnavailable(trouble)
     return environment[spec.api_key_env]
 
@@ -199,23 +256,34 @@ def retirement(spec: ModelSpec, today: date | None = None) -> str | None:
 
 def check_ready(spec: ModelSpec, environment: Mapping[str, str] = os.environ, today: date | None = None) -> str | None:
     """Why the model cannot be called (shut down, no key, no weights), or None. Uses no network and prints no key."""
-    if gone := retirement(spec, today):
-        return gone
-    if trouble := _key_trouble(spec, environment):
+    if trouble := retirement(spec, today) or _check_key(spec, environment):
         return trouble
-    if spec.provider == "embedded":
-        return weights.missing(spec.name, spec.alias)
-    if spec.provider == "scripted":
-        from tasks.foundation.llm.providers.scripted import resolve
+    if spec.kind.check is None:
+        return None
+    found: str | None = spec.kind.load(spec.kind.check)(spec)
+    return found
 
-        try:
-            resolve(spec.name)
-        except ConfigError as error:
-            return str(error)
+
+def check_reachable(spec: ModelSpec) -> str | None:
+    """That nothing listens where the model should be served, or None. Only this machine is knocked at; other
+    endpoints show when they are asked."""
+    url = urlsplit(spec.base_url or "")
+    if url.hostname not in ("localhost", "127.0.0.1", "::1"):
+        return None
+    try:
+        _knock(url.hostname, url.port or {"http": 80, "https": 443}[url.scheme])
+    except OSError as error:
+        return f"{spec.alias}: nothing answers at {spec.base_url} ({error.strerror or error}); start its server"
     return None
 
 
-def _key_trouble(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
+@cache
+def _knock(host: str, port: int) -> None:
+    """Once a process at each address that answers, however many models are served there. OSError when none does."""
+    socket.create_connection((host, port), timeout=KNOCK_SECONDS).close()
+
+
+def _check_key(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
     """Why the model's key cannot be sent, in words without the key; None: it can, or none is wanted."""
     if spec.api_key_env is None:
         return None
@@ -235,13 +303,21 @@ def _key_trouble(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
     )
 
 
-def _spec(alias: str, entry: ModelEntry) -> ModelSpec:
-    values = entry.model_dump(exclude={"prices"})
-    prices = entry.prices.model_dump(exclude_none=True) if entry.prices else None
-    return ModelSpec(alias=alias, prices=prices, **values)
+def _check_pair(spec: ModelSpec, models: Models, where: str) -> None:
+    if spec.thinking_pair is None:
+        return
+    if spec.thinking_pair not in models:
+        raise ConfigError(f"{where}: thinking_pair of {spec.alias!r}. " + unknown_alias(spec.thinking_pair, models))
+    other = models[spec.thinking_pair]
+    if other.thinking_pair != spec.alias or other.thinking == spec.thinking:
+        raise ConfigError(
+            f"{where}: expected {spec.alias!r} and its thinking_pair {other.alias!r} to name one another, the one with "
+            f"`thinking: true` and the other without; found {other.alias!r} with thinking_pair "
+            f"{other.thinking_pair!r} and thinking {str(other.thinking).lower()}."
+        )
 
 
-def _problems(error: ValidationError) -> str:
+def _describe_problems(error: ValidationError) -> str:
     lines = []
     for problem in error.errors(include_url=False, include_context=False):
         where = ".".join(str(step) for step in problem["loc"])

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.foundation.llm.mend import INVISIBLE, mended_at
+from tasks.foundation.llm.mend import INVISIBLE, mend_object
 
 EDGES = " \t\r\n\u200b\u200e\u200f\u2060\ufeff\u00ad"
 """White space and marks without width, of no use at the ends of a text."""
@@ -67,7 +67,7 @@ LONGEST_LINE = 300
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may be a JSON object: `text[start:end]`, its `value`, and whether its syntax was `mended`.
+    """What may be a JSON object: `text[start:end]` and its `value`.
 
     `fault` and `sentence` say why the value is none or cannot be used. `ends` False: it is broken, and where
     it ends is not known, so that everything up to the end of the text may be part of it.
@@ -76,7 +76,6 @@ class Candidate:
     start: int
     end: int
     value: Any = None
-    mended: bool = False
     fault: Literal["unreadable", "invalid"] | None = None
     sentence: str = ""
     ends: bool = True
@@ -129,7 +128,7 @@ def spoken_part(text: str, *, prose: bool = True) -> str:
                     break
                 begun = position = found.end()
             case _:
-                after, balanced = _end_of_reasoning(text, found.end(), nested=nested) if closes else (None, False)
+                after, balanced = _find_end_of_reasoning(text, found.end(), nested=nested) if closes else (None, False)
                 closes = after is not None
                 if not closes and prose and _is_mentioned(text, found):
                     position = found.end()
@@ -147,7 +146,7 @@ def _is_mentioned(text: str, tag: re.Match[str]) -> bool:
     return _WORDS_BEFORE.search(text[max(0, tag.start() - LONGEST_LINE) : tag.start()]) is not None
 
 
-def _end_of_reasoning(text: str, position: int, *, nested: bool) -> tuple[int | None, bool]:
+def _find_end_of_reasoning(text: str, position: int, *, nested: bool) -> tuple[int | None, bool]:
     """Index after the tag that closes the reasoning, or None, and whether its tags were balanced.
 
     Reasoning that mentions its opening tag without closing it ends at the first closing tag; once that
@@ -179,13 +178,13 @@ class _Objects:
 
     def at(self, start: int) -> Candidate:
         """The object that begins with the brace at `start`."""
-        end = _closing_brace(self._text, start) if self._by_braces else None
+        end = _find_closing_brace(self._text, start) if self._by_braces else None
         self._by_braces = end is not None
         sentence = "Your reply ended before the JSON object was complete."
         if end is not None:
             pairs = _Pairs()
             try:
-                value = _parsed(self._text[start:end], pairs)
+                value = _parse(self._text[start:end], pairs)
                 return Candidate(start, end, value, fault=pairs.fault, sentence=pairs.sentence)
             except ValueError as error:
                 sentence = f"The JSON in your reply cannot be parsed: {error}."
@@ -194,8 +193,8 @@ class _Objects:
         if self._mends_left:
             pairs = _Pairs()
             try:
-                value, mended_end = mended_at(self._text, start, pairs)
-                return Candidate(start, mended_end, value, mended=True, fault=pairs.fault, sentence=pairs.sentence)
+                value, mended_end = mend_object(self._text, start, pairs)
+                return Candidate(start, mended_end, value, fault=pairs.fault, sentence=pairs.sentence)
             except ValueError:
                 self._mends_left -= 1
         if end is None or _HIDES_BRACES.search(self._text[start:end]):
@@ -222,7 +221,7 @@ class _Pairs:
         return found
 
 
-def _parsed(source: str, pairs: _Pairs) -> Any:
+def _parse(source: str, pairs: _Pairs) -> Any:
     return json.loads(source, parse_constant=_no_constant, object_pairs_hook=pairs, strict=False)
 
 
@@ -231,7 +230,7 @@ def _no_constant(name: str) -> float:
     return math.nan if name == "NaN" else math.inf
 
 
-def _closing_brace(text: str, start: int) -> int | None:
+def _find_closing_brace(text: str, start: int) -> int | None:
     """Index after the brace that closes `text[start]`, braces within strings not counted, or None."""
     depth = 0
     for token in _BRACE_OR_STRING.finditer(text, start):

@@ -2,13 +2,16 @@
 
 A file has `description`, `system` and `user`, rendered with jinja2 (sandboxed, undefined names are
 errors). Text that comes from datasets or models stands between `<tag>` and `</tag>` in the template;
-any such tag inside a value, and any control token of a chat template, is defused (see `defuse`), so that a text can
-neither close its own delimiter nor open another, nor end its message.
+any such tag inside a value, and any control token of a chat template (which a server that tokenises the whole prompt
+reads as one real token), is defused, so that a text can neither close its own delimiter nor open another, nor end its
+message. Brackets are put in other, similar signs, so that a reader sees what was there and can put it back: `<` and
+`>` become `‹` and `›`, `[` and `]` become `⟦` and `⟧`.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +27,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tasks.foundation import ROOT
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
-from tasks.foundation.llm.defuse import defused
 from tasks.foundation.llm.request import Message
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.texts.languages import LANGUAGES
@@ -34,6 +36,32 @@ _TAG = re.compile(r"</?([a-z][a-z0-9_]*)>", re.IGNORECASE)
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
 )
+
+_NAMED_IN_ANGLES = (
+    r"s|bos|eos|pad|unk|mask|cls|sep|sop|eop|image|video|audio|start_of_\w+|end_of_\w+|think|thinking|tool_\w+|tools"
+    r"|fim_\w+|file_sep|repo_name|unused\d+|extra_id_\d+|reserved_\w+|special_\w+"
+)
+_NAMED_IN_BRACKETS = (
+    r"INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+|CALL_ID|ARGS|THINK|IMG\w*|PREFIX|MIDDLE|SUFFIX|PAD|BOS|EOS|UNK|MASK"
+    r"|gMASK|CLS|SEP|AUDIO|BEGIN_\w+|control_\d+|(?:BEGIN|END)[ ]FINAL[ ]RESPONSE"
+)
+_CONTROL = re.compile(
+    rf"""<\|[^<>\n]{{1,60}}>|<[^<>|\n]{{1,60}}\|>|<｜[^<>\n]{{1,60}}｜>   # ChatML, Llama, Harmony, Gemma, DeepSeek
+    |</?(?:{_NAMED_IN_ANGLES})>|<</?SYS>>                                # SentencePiece, Gemma, Llama 2
+    |\[/?(?:{_NAMED_IN_BRACKETS})\]                                      # Mistral, GLM, BERT
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_UNSEEN = "\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff"
+_LOOKS_LIKE_A_TAG = re.compile(
+    rf"""(?P<open>[<＜﹤])(?P<inner>[\s{_UNSEEN}]*[/／]?[\s{_UNSEEN}]*(?P<name>\w[\w{_UNSEEN}]*))
+    (?:(?P<rest>[^<>＜＞﹤﹥]*)(?P<close>[>＞﹥]))?""",
+    re.VERBOSE,
+)
+"""A tag with whatever may stand in one, also unclosed, of full width, or with signs in it that nobody sees."""
+_OTHERS = str.maketrans("<>[]", "‹›⟦⟧")
+_HIDDEN = ("Cf", "Mn")
+"""Categories of signs without a width of their own."""
 
 
 class Inputs(BaseModel):
@@ -66,32 +94,32 @@ class Prompt(Generic[I, R]):
     def render(self, language: str, inputs: I) -> tuple[Message, ...]:
         """System and user message; PromptError when a variable of the template has no value."""
         file = self._file(language)
-        tags = _tags(file)
-        values = {name: _defused(getattr(inputs, name), tags) for name in type(inputs).model_fields}
+        tags = _find_tags(file)
+        values = {name: _defuse_within(getattr(inputs, name), tags) for name in type(inputs).model_fields}
         try:
-            system, user = (_compiled(text).render(values).strip() for text in (file.system, file.user))
+            system, user = (_compile(text).render(values).strip() for text in (file.system, file.user))
         except jinja2.TemplateError as error:
             raise PromptError(f"prompt {self._path(language)} cannot be rendered: {error}") from None
         return (Message("system", system), Message("user", user))
 
-    def defused(self, language: str, message: Message) -> Message:
+    def defuse(self, language: str, message: Message) -> Message:
         """A message of a chat's history, made harmless as the texts of this prompt are."""
-        return Message(message.role, defused(message.content, _tags(self._file(language))))
+        return Message(message.role, defuse(message.content, _find_tags(self._file(language))))
 
     def check(self) -> None:
         """PromptError unless, in every language, the template's variables are the fields of `inputs`."""
         for language in LANGUAGES:
             file = self._file(language)
-            used = _variables(file, self._path(language))
+            used = _find_variables(file, self._path(language))
             declared = set(self.inputs.model_fields)
             if used - declared:
                 raise PromptError(
-                    f"prompt {self._path(language)} uses {_listed(used - declared)}, which {self.inputs.__name__} "
-                    f"does not declare; it has {_listed(declared)}"
+                    f"prompt {self._path(language)} uses {_join_names(used - declared)}, which {self.inputs.__name__} "
+                    f"does not declare; it has {_join_names(declared)}"
                 )
             if declared - used:
                 raise PromptError(
-                    f"prompt {self._path(language)} does not use {_listed(declared - used)}, which "
+                    f"prompt {self._path(language)} does not use {_join_names(declared - used)}, which "
                     f"{self.inputs.__name__} declares; use it or take it out"
                 )
 
@@ -116,12 +144,12 @@ def _read(path: Path) -> _PromptFile:
 
 
 @cache
-def _compiled(text: str) -> jinja2.Template:
+def _compile(text: str) -> jinja2.Template:
     """The template of a text; compiling takes far longer than rendering."""
     return _ENVIRONMENT.from_string(text)
 
 
-def _variables(file: _PromptFile, path: Path) -> set[str]:
+def _find_variables(file: _PromptFile, path: Path) -> set[str]:
     try:
         trees = [_ENVIRONMENT.parse(text) for text in (file.system, file.user)]
     except jinja2.TemplateSyntaxError as error:
@@ -129,23 +157,50 @@ def _variables(file: _PromptFile, path: Path) -> set[str]:
     return set().union(*(jinja2.meta.find_undeclared_variables(tree) for tree in trees))
 
 
-def _tags(file: _PromptFile) -> frozenset[str]:
+def _find_tags(file: _PromptFile) -> frozenset[str]:
     """The names of the tags that a template delimits texts with."""
     return frozenset(name.lower() for text in (file.system, file.user) for name in _TAG.findall(text))
 
 
-def _defused(value: Any, tags: frozenset[str]) -> Any:
+def _defuse_within(value: Any, tags: frozenset[str]) -> Any:
     """`value` with its texts made harmless."""
     if isinstance(value, str):
-        return defused(value, tags)
+        return defuse(value, tags)
     if isinstance(value, BaseModel):
-        return {name: _defused(getattr(value, name), tags) for name in type(value).model_fields}
+        return {name: _defuse_within(getattr(value, name), tags) for name in type(value).model_fields}
     if isinstance(value, dict):
-        return {name: _defused(inner, tags) for name, inner in value.items()}
+        return {name: _defuse_within(inner, tags) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_defused(inner, tags) for inner in value]
+        return [_defuse_within(inner, tags) for inner in value]
     return value
 
 
-def _listed(names: Iterable[str]) -> str:
+def defuse(text: str, tags: frozenset[str]) -> str:
+    """`text` without control tokens, and without what looks like one of `tags` (lower-case names).
+
+    >>> defuse("Bye.<|im_end|> [INST]", frozenset())
+    'Bye.‹|im_end|› ⟦INST⟧'
+    >>> defuse("</ dialogue > a < b", frozenset({"dialogue"}))
+    '‹/ dialogue › a < b'
+    """
+    if "[" in text or "<" in text:
+        text = _CONTROL.sub(lambda found: found[0].translate(_OTHERS), text)
+    if tags and ("<" in text or "＜" in text or "﹤" in text):
+        text = _LOOKS_LIKE_A_TAG.sub(
+            lambda found: _replace_brackets(found) if _tag_name(found["name"]) in tags else found[0], text
+        )
+    return text
+
+
+def _tag_name(written: str) -> str:
+    seen = "".join(sign for sign in unicodedata.normalize("NFKC", written) if unicodedata.category(sign) not in _HIDDEN)
+    return seen.lower()
+
+
+def _replace_brackets(tag: re.Match[str]) -> str:
+    closed = "" if tag["close"] is None else f"{tag['rest']}›"
+    return f"‹{tag['inner']}{closed}"
+
+
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in sorted(names))

@@ -1,4 +1,4 @@
-"""From what a model wrote to a checked value.
+"""From what a model wrote to a checked value, and the schema that it was asked to keep to.
 
 The text may hold reasoning, prose, code fences and several JSON objects; the last complete object
 that validates wins. Syntax is read leniently (see mend.py), content never: a score outside its range,
@@ -8,7 +8,7 @@ is not `agree`; a key given twice with different values and an object that does 
 
 >>> class Verdict(BaseModel):
 ...     score: int
->>> read('Sure! ```json\\n{"score": 7}\\n```', Verdict, "stop").value
+>>> read('Sure! ```json\\n{"score": 7}\\n```', Verdict, "stop")
 Verdict(score=7)
 """
 
@@ -16,28 +16,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, spoken_part
 from tasks.foundation.llm.redaction import encodable
-from tasks.foundation.llm.schema import schema_of
-
-__all__ = [
-    "BadReply",
-    "Candidate",
-    "Reading",
-    "clean",
-    "encodable",
-    "find_objects",
-    "read",
-    "said_in",
-    "schema_of",
-]
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
@@ -54,18 +42,10 @@ class BadReply(Exception):
     def __init__(self, kind: Literal["unreadable", "invalid", "truncated"], sentence: str) -> None:
         super().__init__(sentence)
         self.kind: Literal["unreadable", "invalid", "truncated"] = kind
-        self.sentence = _bounded(sentence)
+        self.sentence = _shorten(sentence)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A usable reply: `value` as asked for, and whether its syntax had to be repaired."""
-
-    value: Any
-    repaired: bool = False
-
-
-def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Reading:
+def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Any:
     """`text` as an instance of `model`, or as cleaned plain text when `model` is None.
 
     Raises BadReply: `truncated` when the reply was cut off before it was complete, `unreadable`
@@ -78,16 +58,16 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Readin
     if model is None:
         return _read_text(text, visible, cut_off)
     candidates = list(find_objects(visible))
-    if not candidates and (inner := _unquoted(visible)):
+    if not candidates and (inner := _unquote(visible)):
         visible, candidates = inner, list(find_objects(inner))
     if cut_off and not _is_whole(visible, candidates):
         raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
-        raise BadReply("unreadable", "Your reply was without a JSON object." if visible else _wordless(text))
+        raise BadReply("unreadable", "Your reply was without a JSON object." if visible else _describe_silence(text))
     if len(candidates) > MOST_OBJECTS:
         raise BadReply("unreadable", f"Your reply held more than {MOST_OBJECTS} JSON objects.")
     try:
-        return _last_valid(visible, candidates, model)
+        return _find_last_valid(visible, candidates, model)
     except RecursionError:
         raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
 
@@ -105,19 +85,19 @@ def said_in(text: str) -> str:
     return spoken_part(clean(text))
 
 
-def _read_text(text: str, visible: str, cut_off: bool) -> Reading:
+def _read_text(text: str, visible: str, cut_off: bool) -> str:
     if cut_off:
         raise BadReply("truncated", "Your reply was cut off before it was complete.")
     if not visible:
-        raise BadReply("unreadable", _wordless(text))
-    return Reading(visible)
+        raise BadReply("unreadable", _describe_silence(text))
+    return visible
 
 
-def _wordless(text: str) -> str:
+def _describe_silence(text: str) -> str:
     return "Your reply held reasoning and no answer." if clean(text) else "Your reply was empty."
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """The inner text when the whole reply is one JSON string that holds the object, else nothing."""
     try:
         inner = json.loads(text) if text.startswith('"') else ""
@@ -135,7 +115,7 @@ def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
     return _NOTHING_MORE.fullmatch(after) is not None and (not in_list or "]" in after)
 
 
-def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> Reading:
+def _find_last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> BaseModel:
     """The last candidate that validates.
 
     One that cannot be read makes the reply unreadable: what came before it was not the last word. Raises
@@ -145,7 +125,7 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     next_start = len(text)
     for candidate in reversed(candidates):
         try:
-            return Reading(_usable(candidate, text[candidate.end : next_start], model), candidate.mended)
+            return _use(candidate, text[candidate.end : next_start], model)
         except BadReply as trouble:
             troubles.append(trouble)
             if trouble.kind == "unreadable":
@@ -154,45 +134,45 @@ def _last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseMode
     raise next((worst for worst in troubles if worst.kind == "invalid"), troubles[0])
 
 
-def _usable(candidate: Candidate, after: str, model: type[BaseModel]) -> BaseModel:
+def _use(candidate: Candidate, after: str, model: type[BaseModel]) -> BaseModel:
     """The candidate as `model`. `after`, what follows up to the next one, must not look like more of it."""
     if candidate.fault is not None:
         raise BadReply(candidate.fault, candidate.sentence)
     if _GOES_ON.match(after):
         raise BadReply("unreadable", "A brace in your reply closes nothing; quotes within texts must be escaped.")
-    return _validated(candidate.value, model)
+    return _validate(candidate.value, model)
 
 
-def _validated(value: Any, model: type[BaseModel]) -> BaseModel:
+def _validate(value: Any, model: type[BaseModel]) -> BaseModel:
     """`value` as `model`, strictly, after what is the same in JSON and to the eye has been made the same."""
-    text = _json_of(value)
+    text = _to_json(value)
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
         same = _same_to_the_eye(json.loads(text), error)
         if same is None:
-            raise BadReply("invalid", _complaint(error)) from None
+            raise BadReply("invalid", _describe_faults(error)) from None
     try:
         return model.model_validate_json(json.dumps(same), strict=True)
     except ValidationError as error:
-        raise BadReply("invalid", _complaint(error)) from None
+        raise BadReply("invalid", _describe_faults(error)) from None
 
 
-def _json_of(value: Any) -> str:
+def _to_json(value: Any) -> str:
     """`value` as JSON that a strict parser takes: no NaN, no lone surrogate."""
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:
         raise BadReply("invalid", "NaN and infinities are not allowed; give a number.") from None
-    return json.dumps(_without_surrogates(value)) if "\\ud" in text else text
+    return json.dumps(_drop_surrogates(value)) if "\\ud" in text else text
 
 
-def _without_surrogates(value: Any) -> Any:
+def _drop_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(part) for key, part in value.items()}
-    return [_without_surrogates(part) for part in value] if isinstance(value, list) else value
+        return {_drop_surrogates(key): _drop_surrogates(part) for key, part in value.items()}
+    return [_drop_surrogates(part) for part in value] if isinstance(value, list) else value
 
 
 def _same_to_the_eye(value: Any, error: ValidationError) -> Any | None:
@@ -224,21 +204,134 @@ def _replace(value: Any, location: tuple[int | str, ...], part: int | str) -> bo
     return True
 
 
-def _complaint(error: ValidationError) -> str:
+def _describe_faults(error: ValidationError) -> str:
     """The validation error as sentences for the model: where, what was wrong, what was found."""
     lines = []
     for problem in error.errors(include_url=False, include_context=False)[:6]:
         where = ".".join(str(step) for step in problem["loc"]) or "the object"
-        found = _shown(problem["input"]) if problem["type"] != "missing" else ""
+        found = _show(problem["input"]) if problem["type"] != "missing" else ""
         lines.append(f"{where}: {problem['msg']}{found}.")
     return " ".join(lines)
 
 
-def _shown(found: Any) -> str:
+def _show(found: Any) -> str:
     shown = json.dumps(found, ensure_ascii=False, default=str)
     return f" (found {shown if len(shown) <= 80 else shown[:80] + '…'})"
 
 
-def _bounded(sentence: str) -> str:
+def _shorten(sentence: str) -> str:
     cut = sentence[:SENTENCE_CHARACTERS]
     return sentence if len(sentence) <= SENTENCE_CHARACTERS else cut + " …"
+
+
+@lru_cache(maxsize=512)
+def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema that providers are sent: references inlined, every object closed, the same each time.
+
+    A model that refers to itself keeps its `$defs`. The result is shared: do not change it.
+    """
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    if any(_refers_to_itself(name, definitions) for name in definitions):
+        schema["$defs"] = {name: _close(part) for name, part in definitions.items()}
+        return dict(_close(schema))
+    return dict(_close(_inline(schema, definitions)))
+
+
+def _inline(part: Any, definitions: Mapping[str, Any]) -> Any:
+    """`part` with each `$ref` replaced by what it refers to; keys beside the reference win."""
+    if isinstance(part, list):
+        return [_inline(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    beside = {key: _inline(item, definitions) for key, item in part.items() if key != "$ref"}
+    if "$ref" not in part:
+        return beside
+    return {**_inline(definitions[part["$ref"].rsplit("/", 1)[-1]], definitions), **beside}
+
+
+def _refers_to_itself(name: str, definitions: Mapping[str, Any]) -> bool:
+    reached: set[str] = set()
+    frontier = _find_references(definitions[name])
+    while frontier:
+        reached |= frontier
+        frontier = {found for known in frontier for found in _find_references(definitions[known])} - reached
+    return name in reached
+
+
+def _find_references(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return {found for item in part for found in _find_references(item)}
+    if not isinstance(part, dict):
+        return set()
+    own = {part["$ref"].rsplit("/", 1)[-1]} if isinstance(part.get("$ref"), str) else set()
+    return own | {found for item in part.values() for found in _find_references(item)}
+
+
+def _close(part: Any, *, named: bool = False) -> Any:
+    """`part` with `additionalProperties: false` on objects and without pydantic's titles.
+
+    `named`: `part` maps field names to schemas, so a field called "title" is no title.
+    """
+    if isinstance(part, list):
+        return [_close(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if named:
+        return {key: _close(item) for key, item in part.items()}
+    result = {
+        key: _close(item, named=key in ("properties", "$defs")) if key not in ("enum", "const", "default") else item
+        for key, item in part.items()
+        if key != "title"
+    }
+    if "properties" in result:
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+SURE = 20
+"""So many replies without a word, and none with one, stop a run at once."""
+
+FEWEST = 3
+"""So many, and none with a word, stop a stage before it is committed; fewer may be chance."""
+
+
+class SilentModels:
+    """Models none of whose replies had a word so far, with those replies: such a server is set wrong, and its model
+    is not to be scored 0."""
+
+    def __init__(self) -> None:
+        self._with_words: set[str] = set()
+        self._silent: dict[str, list[str]] = {}
+
+    def count(self, alias: str, kind: FailureKind | str | None, reply: str | None) -> None:
+        """Counts how a request ended; ModelUnavailable when its model has replied often and never with a word."""
+        if alias in self._with_words or reply is None:
+            return
+        if not is_silent(kind, reply):
+            self._with_words.add(alias)
+            return
+        replies = self._silent.setdefault(alias, [])
+        replies.append(reply)
+        if len(replies) == SURE:
+            raise silence_error(alias, replies)
+
+
+def is_silent(kind: FailureKind | str | None, reply: str | None) -> bool:
+    """Whether a request that failed with `kind` got a reply of thoughts alone, or an empty one. What a filter withheld
+    is no such reply, nor is one that never came."""
+    return kind in ("unreadable", "truncated") and reply is not None and not said_in(reply)
+
+
+def silence_error(alias: str, replies: list[str]) -> ModelUnavailable:
+    """What to tell the user of a model all of whose replies are silent."""
+    thoughts = sum(bool(clean(reply)) for reply in replies)
+    held = "are empty" if not thoughts else f"{thoughts} of them hold thoughts alone, the others are empty"
+    if thoughts == len(replies):
+        held = "hold thoughts alone"
+    return ModelUnavailable(
+        f"Model {alias!r} has not said a word: all {len(replies)} replies {held}. Its server is not set for this use, "
+        "and nothing was scored. Switch thinking off (extra_body of its entry in configs/models.yaml, for many "
+        "servers chat_template_kwargs: {enable_thinking: false}), or give it the tokens to think and then to answer "
+        "(max_tokens of the stage). Where the server itself was mended, draw new replies with --fresh."
+    )

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
-from tasks.foundation.errors import FailureKind, ModelError
+from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
-from tasks.foundation.llm.quota import Quota
+from tasks.foundation.llm.limits.rates import Quota
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.tables.operations import LlmCall, Reply
 
 KEY_VERSION = 2
 """Raised when the meaning of a cached reply changes; old entries then stop matching."""
 
-
-LOCAL_PROVIDERS = frozenset({"embedded", "scripted"})
-"""Models in this process: they prove the pipeline and nothing else."""
+MOST_TOKENS = 2**53
+"""What a number of JSON can count to; beyond it a server counts wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,74 +34,8 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSpec:
-    """One alias of configs/models.yaml, resolved. `structured` says how replies are held to a schema.
-
-    `name` is the vendor's model name; for `embedded` a name of the weights catalogue or a path to a
-    GGUF file; for `scripted` the import path `module:function` of the callable that answers.
-    """
-
-    alias: str
-    provider: Literal["openai", "google", "embedded", "scripted"]
-    name: str
-    family: str
-    access: Literal["open", "closed"] = "closed"
-    base_url: str | None = None
-    api_key_env: str | None = None
-    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    thinking: bool = False
-    thinking_pair: str | None = None
-    max_in_flight: int = 8
-    requests_per_minute: int | None = None
-    """The account's limit; None: unknown, learned from headers and refusals."""
-    tokens_per_minute: int | None = None
-    """Prompt and completion tokens together; None: unknown."""
-    batch: bool = False
-    """Whether the endpoint has a batch API that the provider speaks (`mode: batch` on a stage)."""
-    context_tokens: int | None = None
-    timeout_seconds: float = 120.0
-    supports_seed: bool = True
-    sends_temperature: bool = True
-    """False for models that refuse the parameter (OpenAI's reasoning models)."""
-    strict_schema: bool = False
-    """OpenAI's `strict` flag on the JSON schema; off unless the endpoint is known to honour it."""
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    api_version: str | None = None
-    """Google only; None: the version pinned in the provider."""
-    slots: int = 4
-    """Embedded only: replies generated side by side; each has `context_tokens` for itself."""
-    threads: int = 1
-    """Embedded only: CPU threads; more than one spins and slows everything else on the machine."""
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    prices: Mapping[str, float] | None = None
-    batch_share: float | None = None
-    """What a batched call costs, as a share of a live one; None: what the vendor publishes, else unknown."""
-    retired: date | None = None
-    """From this day on the provider answers no call; None: no such day is known."""
-    successor: str | None = None
-    """The alias of the model to ask instead of a retired one."""
-
-    def identity(self) -> dict[str, Any]:
-        """What makes two aliases the same model to a fingerprint or the cache (no limits, no keys)."""
-        return {
-            "provider": self.provider,
-            "name": self.name,
-            "base_url": self.base_url,
-            "structured": self.structured,
-            "strict_schema": self.strict_schema,
-            "sends_temperature": self.sends_temperature,
-            "thinking": self.thinking,
-            "extra_body": dict(self.extra_body),
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
-    """One logical question. `reply` None asks for plain text; else the JSON is checked against it.
-
-    `row_key` and `purpose` label the ledger row and are no part of the cache key; `sample` is
-    (repeats of a legal duplicate use different samples). `max_tokens` bounds the completion.
-    """
+    """One logical question. `stage`, `row_key` and `purpose` label the ledger row and are no part of the cache key."""
 
     stage: str
     row_key: str
@@ -109,9 +43,12 @@ class Request:
     alias: str
     messages: tuple[Message, ...]
     reply: type[BaseModel] | None = None
+    """What the JSON of the reply is checked against; None asks for plain text."""
     sample: int = 0
+    """Repeats of the same question use different samples, so that each is a call of its own."""
     temperature: float = 0.0
     max_tokens: int = 1024
+    """Of the completion, at most."""
     seed: int | None = None
     prompt_fingerprint: str = ""
 
@@ -176,18 +113,15 @@ def _constant_part(call: ProviderCall) -> str:
     return text
 
 
-MOST_TOKENS = 2**53
-"""What a number of JSON can count to; beyond it a server counts wrong."""
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `prompt_tokens` includes those read from the provider's cache and those written to it,
-    `completion_tokens` includes `reasoning_tokens`; None: not reported."""
+    """Tokens of one call; None: not reported."""
 
     prompt_tokens: int | None = None
+    """With those that were read from the provider's cache and those that were written to it."""
     cached_tokens: int | None = None
     completion_tokens: int | None = None
+    """With the reasoning tokens."""
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
 
@@ -197,16 +131,9 @@ class Usage:
         return self.prompt_tokens is not None and self.completion_tokens is not None
 
     def __add__(self, other: Usage) -> Usage:
-        def plus(a: int | None, b: int | None) -> int | None:
-            return b if a is None else a if b is None else a + b
-
-        return Usage(
-            plus(self.prompt_tokens, other.prompt_tokens),
-            plus(self.cached_tokens, other.cached_tokens),
-            plus(self.completion_tokens, other.completion_tokens),
-            plus(self.reasoning_tokens, other.reasoning_tokens),
-            plus(self.cache_write_tokens, other.cache_write_tokens),
-        )
+        """What was reported of both."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Usage(*(b if a is None else a if b is None else a + b for a, b in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +143,7 @@ class RawReply:
     text: str
     usage: Usage
     finish_reason: str
+    """`stop`, `length`, `content_filter` or `refusal`."""
     model_reported: str | None = None
     seed_sent: int | None = None
     latency_seconds: float = 0.0
@@ -227,7 +155,7 @@ class Provider(Protocol):
     """One vendor. `call` returns what came back or raises ModelError / ModelUnavailable; never retries.
 
     A refusal, content filter or length cut that the vendor *reports* is returned with its
-    `finish_reason` (`stop` | `length` | `content_filter` | `refusal`), so that its usage is booked.
+    `finish_reason`, so that its usage is booked.
     """
 
     async def call(self, call: ProviderCall) -> RawReply: ...
@@ -236,64 +164,16 @@ class Provider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One row of `llm_calls` (see the table): one logical request with its usage over all attempts.
+class Outcome:
+    """What became of a request, with its rows for the ledger and the replies.
 
-    `from_cache` False: this run made at least one of the calls for this request, in whichever
-    process; usage, cost and latency are then those of the calls it made. `from_cache` True: every
-    reply was paid for before or by another request, and the numbers are those of that payment. So
-    the sum of `cost_usd` over `not from_cache` is what the run spent. `attempts` counts calls that
-    reached the provider, failed ones included. `cost_usd` None: the price is unknown. `error_kind`
-    None: the request was answered. `created_at` (UTC): when the last reply was received, else when
-    the request failed.
+    `value` is an instance of the request's reply model, or text; None where there is an `error`. Usage, cost and
+    latency of `record` are those of the calls that this run made for the request, in whichever process; where it made
+    none (`from_cache`), those of the earlier payment. So the sum of `cost_usd` over `not from_cache` is what the run
+    spent.
     """
 
-    request_id: str
-    stage: str
-    row_key: str
-    purpose: str
-    alias: str
-    model: str
-    family: str
-    provider: str
-    base_url: str | None
-    prompt_fingerprint: str
-    temperature: float
-    seed_sent: int | None
-    model_reported: str | None
-    usage: Usage
-    cost_usd: float | None
-    latency_seconds: float
-    attempts: int
-    from_cache: bool
-    finish_reason: str | None
-    error_kind: FailureKind | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One row of `replies`: the prompt as sent (JSON list of messages) and the last reply's text."""
-
-    request_id: str
-    prompt: str
-    reply: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A readable reply. `value` is an instance of the request's reply model, or the text."""
-
     value: Any
-    text: str
-    record: CallRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a request: exactly one of `answer` and `error` is set; the ledger row always is."""
-
-    answer: Answer | None
     error: ModelError | None
-    record: CallRecord
-    trace: Trace
+    record: LlmCall
+    trace: Reply

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from tasks.foundation.errors import FailureKind, ModelError, ModelUnavailable
 from tasks.foundation.llm.budget import Budget, Spent, spent_of
-from tasks.foundation.llm.failures import Border, unexpected
-from tasks.foundation.llm.limits import Gate, Gates, Permit, Result
+from tasks.foundation.llm.failures import Border, unexpected_failure
+from tasks.foundation.llm.limits.gate import Gate, Gates, Permit, Result
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.pricing import Pricing, pricing_of
-from tasks.foundation.llm.providers import provider_for
-from tasks.foundation.llm.reply import encodable
-from tasks.foundation.llm.request import ModelSpec, Provider, ProviderCall, RawReply, Usage
+from tasks.foundation.llm.redaction import encodable
+from tasks.foundation.llm.request import Provider, ProviderCall, RawReply, Usage
 
 RETRIED_KINDS: tuple[FailureKind, ...] = ("rate_limited", "timeout", "connection", "server")
 """The failures that are worth another attempt."""
@@ -69,8 +69,8 @@ class Patience:
 
 
 class Sender:
-    """Sends calls for one engine. `given` replaces real providers, by alias or provider kind. Calls that travel in
-    `batched` jobs pass no gate: a provider limits its jobs in other ways."""
+    """Sends calls for one engine. `given` replaces real providers, by alias or provider kind. A `transport` takes all
+    other calls and sends them in batch jobs; they pass no gate, for a provider limits its jobs in other ways."""
 
     def __init__(
         self,
@@ -79,15 +79,15 @@ class Sender:
         budget: Budget,
         patience: Patience,
         counters: Counters,
-        given: Mapping[str, Provider] | None = None,
-        batched: bool = False,
+        given: Mapping[str, Provider],
+        transport: Provider | None = None,
     ) -> None:
         self._gates = gates
         self._budget = budget
         self._patience = patience
         self._counters = counters
-        self._given = dict(given or {})
-        self._batched = batched
+        self._given = given
+        self._transport = transport
         self._providers: dict[tuple[str, str | None, str | None], Provider] = {}
         self._at_gate: dict[str, Gate] = {}
         self._pricings: dict[str, Pricing] = {}
@@ -100,14 +100,14 @@ class Sender:
 
     async def send(self, call: ProviderCall, role: str, dispatch: Dispatch) -> tuple[RawReply, int]:
         """The reply and how many attempts it took. ModelError carries that number too. `dispatch` follows the call."""
-        provider, gate = self.provider(call.model), self._gate(call.model)
+        provider, gate = self._provider(call.model), self._find_gate(call.model)
         attempts = tries = refusals = 0
         while True:
             attempts += 1
             try:
-                return await self._once(provider, gate, call, role, dispatch), attempts
+                return await self._attempt(provider, gate, call, role, dispatch), attempts
             except ModelError as error:
-                refused = error.kind == "rate_limited" and not self._batched
+                refused = error.kind == "rate_limited" and self._transport is None
                 refusals, tries = refusals + refused, tries + (not refused)
                 given_up = error.kind == "budget" or self._stopped or not dispatch.wanted
                 if given_up or not self._worth_another(error, tries, refusals):
@@ -119,18 +119,8 @@ class Sender:
     def cost(self, spec: ModelSpec, usage: Usage) -> float | None:
         """US dollars of one call; None: unknown."""
         if spec.alias not in self._pricings:
-            self._pricings[spec.alias] = pricing_of(spec, batched=self._batched)
+            self._pricings[spec.alias] = pricing_of(spec, batched=self._transport is not None)
         return self._pricings[spec.alias](usage)
-
-    def provider(self, spec: ModelSpec) -> Provider:
-        """The client for a model, made on first use."""
-        given = self._given.get(spec.alias) or self._given.get(spec.provider)
-        if given is not None:
-            return given
-        key = (spec.provider, spec.base_url, spec.api_key_env)
-        if key not in self._providers:
-            self._providers[key] = provider_for(spec)
-        return self._providers[key]
 
     async def close(self) -> None:
         """Closes the clients made here."""
@@ -138,21 +128,31 @@ class Sender:
             await provider.close()
         self._providers.clear()
 
-    async def _once(
+    def _provider(self, spec: ModelSpec) -> Provider:
+        """The client for a model, made on first use. ModelUnavailable when its key is not set."""
+        given = self._given.get(spec.alias) or self._given.get(spec.provider) or self._transport
+        if given is not None:
+            return given
+        key = (spec.provider, spec.base_url, spec.api_key_env)
+        if key not in self._providers:
+            self._providers[key] = spec.kind.load(spec.kind.client)(spec)
+        return self._providers[key]
+
+    async def _attempt(
         self, provider: Provider, gate: Gate, call: ProviderCall, role: str, dispatch: Dispatch
     ) -> RawReply:
         """One attempt: leave to spend, leave to send, and both told what came of it."""
-        reserved = await self._budget.reserve(self._worst(call)) if self._budget.limited else NOTHING
+        reserved = await self._budget.reserve(self._worst_case(call)) if self._budget.limited else NOTHING
         taken = NOTHING
         try:
-            if self._batched:
+            if self._transport is not None:
                 taken = Spent(calls=1)
-                reply = await self._counted(provider, call, dispatch)
+                reply = await self._call(provider, call, dispatch)
             else:
-                permit = await gate.enter(role, self._expected(call) if gate.counts_tokens else 0.0)
+                permit = await gate.enter(role, self._expect_tokens(call) if gate.counts_tokens else 0.0)
                 taken = Spent(calls=1)
-                reply = await self._through(provider, gate, call, permit, dispatch)
-            taken = self._taken(call, reply, reserved)
+                reply = await self._call_through_gate(provider, gate, call, permit, dispatch)
+            taken = self._measure(call, reply, reserved)
             return reply
         except ModelError as error:
             if error.kind == "timeout" and taken.calls:
@@ -162,13 +162,13 @@ class Sender:
             if self._budget.limited:
                 self._budget.book(reserved, taken)
 
-    async def _through(
+    async def _call_through_gate(
         self, provider: Provider, gate: Gate, call: ProviderCall, permit: Permit, dispatch: Dispatch
     ) -> RawReply:
         try:
-            reply = await self._counted(provider, call, dispatch)
+            reply = await self._call(provider, call, dispatch)
         except ModelError as error:
-            seconds = _retry_after(error)
+            seconds = _read_retry_after(error)
             if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
                 seconds = None
             quota = getattr(error, "quota", None)
@@ -188,11 +188,11 @@ class Sender:
         gate.leave(permit, Result(tokens=tokens, quota=reply.quota))
         return reply
 
-    async def _counted(self, provider: Provider, call: ProviderCall, dispatch: Dispatch) -> RawReply:
+    async def _call(self, provider: Provider, call: ProviderCall, dispatch: Dispatch) -> RawReply:
         self._counters.calls_made += 1
         dispatch.sent = True
         try:
-            with Border(unexpected):
+            async with Border(unexpected_failure):
                 reply = await provider.call(call)
         except BaseException:
             dispatch.sent = False
@@ -203,7 +203,7 @@ class Sender:
         return reply if text is reply.text else replace(reply, text=text)
 
     def _worth_another(self, error: ModelError, tries: int, refusals: int) -> bool:
-        if error.kind not in RETRIED_KINDS or (_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
+        if error.kind not in RETRIED_KINDS or (_read_retry_after(error) or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
             return False
         attempts = self._patience.attempts
         return attempts > 1 and tries < attempts and refusals < REFUSALS_PER_ATTEMPT * attempts
@@ -212,7 +212,7 @@ class Sender:
         base = self._patience.base_seconds
         return min(LONGEST_BACKOFF_SECONDS, base * 2 ** (tries - 1)) + random.uniform(0, base)
 
-    def _gate(self, spec: ModelSpec) -> Gate:
+    def _find_gate(self, spec: ModelSpec) -> Gate:
         gate = self._at_gate.get(spec.alias)
         if gate is None:
             patience = self._patience
@@ -221,31 +221,31 @@ class Sender:
             )
         return gate
 
-    def _expected(self, call: ProviderCall) -> float:
+    def _expect_tokens(self, call: ProviderCall) -> float:
         """Tokens that a call will probably take: its prompt, and a completion as long as this model's usually are."""
         usual = self._usual_completion.get(call.model.alias, float(call.max_tokens))
-        return prompt_tokens(call) + min(usual, call.max_tokens)
+        return count_prompt_tokens(call) + min(usual, call.max_tokens)
 
-    def _taken(self, call: ProviderCall, reply: RawReply, reserved: Spent) -> Spent:
+    def _measure(self, call: ProviderCall, reply: RawReply, reserved: Spent) -> Spent:
         """What a reply took of the budget; where the provider reports no tokens, all that was reserved for it."""
         usage = reply.usage
         if not self._budget.limited or usage.prompt_tokens is None or usage.completion_tokens is None:
             return reserved
         return spent_of(usage, self.cost(call.model, usage))
 
-    def _worst(self, call: ProviderCall) -> Spent:
-        prompt = prompt_tokens(call)
+    def _worst_case(self, call: ProviderCall) -> Spent:
+        prompt = count_prompt_tokens(call)
         usage = Usage(prompt, 0, call.max_tokens, 0)
         return Spent(1, prompt + call.max_tokens, self.cost(call.model, usage) or 0.0)
 
 
-def prompt_tokens(call: ProviderCall) -> int:
+def count_prompt_tokens(call: ProviderCall) -> int:
     """About how many tokens the messages and the schema of a call are, rather too many than too few."""
     size = sum(len(part.content.encode("utf-8", "replace")) for part in call.messages)
     schema = len(str(call.schema)) if call.schema is not None else 0
     return int((size + schema) / BYTES_PER_TOKEN) + FRAMING_TOKENS * len(call.messages)
 
 
-def _retry_after(error: BaseException) -> float | None:
+def _read_retry_after(error: BaseException) -> float | None:
     seconds = getattr(error, "retry_after_seconds", None)
     return None if seconds is None else max(0.0, float(seconds))

@@ -7,83 +7,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import BaseModel
-
-from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.reply import said_in
-from tasks.foundation.llm.request import CallRecord, Message, Outcome, Request, Trace
+from tasks.foundation.llm.request import Outcome, Request
+from tasks.foundation.stage import Asker
 from tasks.foundation.tables import Row
-from tasks.foundation.tables.operations import LlmCall, Reply
 
 
-class ItemAsker:
+class ItemAsker(Asker):
     """Asks for one item. `rows()` gives its llm_calls and replies, also after a failure.
 
     `earlier` is the asker of a try of the same item that failed: what only it asked stays in the ledger, and
     its calls that failed count with those that asked the same again.
     """
 
-    def __init__(
-        self, engine: Engine, stage: str, row_key: str, seed: int, revision: int, earlier: ItemAsker | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, stage: str, row_key: str, seed: int, earlier: ItemAsker | None = None) -> None:
+        super().__init__(stage, row_key, seed)
         self._engine = engine
-        self._stage = stage
-        self._row_key = row_key
-        self._seed = seed
-        self._revision = revision
         self._outcomes: list[Outcome] = []
         self._earlier = earlier.outcomes() if earlier is not None else []
 
-    async def __call__(
-        self,
-        prompt: Prompt[Any, Any],
-        inputs: BaseModel,
-        *,
-        language: str,
-        alias: str,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        reply: type[BaseModel] | None = None,
-        sample: int = 0,
-        history: Sequence[Message] = (),
-    ) -> Any:
-        """The validated reply; raises ModelError when the request failed for good."""
-        request = Request(
-            stage=self._stage,
-            row_key=self._row_key,
-            purpose=purpose,
-            alias=alias,
-            messages=messages_of(prompt, inputs, language, history),
-            reply=reply or prompt.reply,
-            sample=sample,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            seed=seed_of(self._seed, sample),
-            prompt_fingerprint=prompt.fingerprint,
-        )
+    async def send(self, request: Request) -> Any:
         outcome = await self._engine.ask(request)
         self._outcomes.append(outcome)
         if request.reply is None and (words := words_of(outcome)) is not None:
             return words
         if outcome.error is not None:
             raise outcome.error
-        assert outcome.answer is not None
-        return outcome.answer.value
+        return outcome.value
 
     def rows(self) -> Mapping[str, list[Row]]:
         """Ledger rows in the order the requests ended, sorted so that a replay writes the same."""
         ended = sorted(self.outcomes(), key=lambda outcome: (outcome.record.purpose, outcome.record.request_id))
         return {
-            "llm_calls": [ledger_row(outcome.record, self._revision) for outcome in ended],
-            "replies": [reply_row(outcome.trace) for outcome in ended],
+            "llm_calls": [outcome.record for outcome in ended],
+            "replies": [outcome.trace for outcome in ended],
         }
 
     def outcomes(self) -> list[Outcome]:
         """Every request once, with the attempts of all tries."""
-        return merged(self._earlier, self._outcomes)
+        return merge_tries(self._earlier, self._outcomes)
 
     @property
     def last_reply(self) -> str:
@@ -95,15 +58,7 @@ class ItemAsker:
         return sum(outcome.record.attempts for outcome in self.outcomes())
 
 
-def messages_of(
-    prompt: Prompt[Any, Any], inputs: BaseModel, language: str, history: Sequence[Message] = ()
-) -> tuple[Message, ...]:
-    """The messages of a request: the earlier ones of a chat stand between the prompt's system message and its last."""
-    *opening, last = prompt.render(language, inputs)
-    return (*opening, *(prompt.defused(language, said) for said in history), last)
-
-
-def merged(earlier: Sequence[Outcome], later: Sequence[Outcome]) -> list[Outcome]:
+def merge_tries(earlier: Sequence[Outcome], later: Sequence[Outcome]) -> list[Outcome]:
     """`later`, with the attempts of requests that had failed in `earlier`, and the requests that were not repeated.
 
     A request that was answered the first time is answered from the cache the second time and booked the same.
@@ -118,9 +73,8 @@ def merged(earlier: Sequence[Outcome], later: Sequence[Outcome]) -> list[Outcome
 
 
 def _with_attempts(outcome: Outcome, more: int) -> Outcome:
-    if not more:
-        return outcome
-    return replace(outcome, record=replace(outcome.record, attempts=outcome.record.attempts + more))
+    record = outcome.record
+    return replace(outcome, record=record.model_copy(update={"attempts": record.attempts + more})) if more else outcome
 
 
 def words_of(outcome: Outcome) -> str | None:
@@ -130,39 +84,3 @@ def words_of(outcome: Outcome) -> str | None:
     if outcome.record.finish_reason != "refusal" and not cut_off:
         return None
     return said_in(outcome.trace.reply or "") or None
-
-
-def ledger_row(record: CallRecord, revision: int) -> LlmCall:
-    usage = record.usage
-    return LlmCall(
-        request_id=record.request_id,
-        stage=record.stage,
-        row_key=record.row_key,
-        purpose=record.purpose,
-        revision=revision,
-        alias=record.alias,
-        model=record.model,
-        family=record.family,
-        provider=record.provider,
-        base_url=record.base_url,
-        prompt_fingerprint=record.prompt_fingerprint,
-        temperature=record.temperature,
-        seed_sent=record.seed_sent,
-        model_reported=record.model_reported,
-        prompt_tokens=usage.prompt_tokens,
-        cached_tokens=usage.cached_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        completion_tokens=usage.completion_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-        cost_usd=record.cost_usd,
-        latency_seconds=record.latency_seconds,
-        attempts=record.attempts,
-        from_cache=record.from_cache,
-        finish_reason=record.finish_reason,
-        error_kind=record.error_kind,
-        created_at=record.created_at,
-    )
-
-
-def reply_row(trace: Trace) -> Reply:
-    return Reply(request_id=trace.request_id, prompt=trace.prompt, reply=trace.reply)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.foundation.llm.batch.api import check_batch
-from tasks.foundation.llm.batch.transport import BatchTransport
+from tasks.foundation.llm.batch.transport import BatchTransport, check_batch
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Stage

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.foundation.errors import TableError
-from tasks.foundation.llm.wordless import FEWEST, is_wordless, mis_set
+from tasks.foundation.llm.reply import FEWEST, is_silent, silence_error
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.files import RunFiles, produced_in
@@ -97,8 +97,8 @@ def check_wordless(files: RunFiles, ledger: Sequence[PartFile], replies: Sequenc
         rows = files.read(part.path, "replies", ["request_id", "reply"])
         texts.update(zip(rows["request_id"].to_pylist(), rows["reply"].to_pylist(), strict=True))
     for alias, kinds in failed.items():
-        if all(is_wordless(kind, texts.get(request)) for request, kind in kinds.items()):
-            raise mis_set(alias, [texts[request] or "" for request in kinds])
+        if all(is_silent(kind, texts.get(request)) for request, kind in kinds.items()):
+            raise silence_error(alias, [texts[request] or "" for request in kinds])
 
 
 def _failed_requests(asked: pa.Table, answering: set[str]) -> dict[str, dict[str, str]]:

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.own_models import all_models
-from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.sources.revisions import Revisions
 from tasks.foundation.stage import AnySource, Stage

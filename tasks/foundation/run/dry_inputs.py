@@ -19,7 +19,7 @@ import polars as pl
 
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import seed_of
-from tasks.foundation.llm.request import ModelSpec
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.run.context import RunContext, Workspace, declared, select_rows
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.dry_run import plan_items

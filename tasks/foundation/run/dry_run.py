@@ -18,22 +18,29 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json, seed_of, seeded_order
-from tasks.foundation.llm.calls import QUOTED_CHARACTERS, first_call
+from tasks.foundation.llm.chain import QUOTED_CHARACTERS, first_call
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.pricing import pricing_of
-from tasks.foundation.llm.prompts import Prompt
-from tasks.foundation.llm.providers.scripted import as_reply, from_schema
-from tasks.foundation.llm.request import LOCAL_PROVIDERS, Message, ModelSpec, ProviderCall, Request, Usage
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
+from tasks.foundation.llm.providers.scripted import from_schema, make_reply
+from tasks.foundation.llm.request import ProviderCall, Request, Usage
 from tasks.foundation.llm.schema_filler import SchemaFiller
-from tasks.foundation.run.asking import messages_of
 from tasks.foundation.run.batching import in_batches
 from tasks.foundation.run.cost_plan import Expected, PlannedCalls
-from tasks.foundation.run.usual_usage import UsageHistory, UsualUsage, count_prompt_tokens, count_tokens, usual_table
+from tasks.foundation.run.usual_usage import (
+    UsageHistory,
+    UsualUsage,
+    count_prompt_tokens,
+    count_tokens,
+    count_wide,
+    usual_table,
+)
 from tasks.foundation.settings import Settings
-from tasks.foundation.stage import Stage, StageContext
+from tasks.foundation.stage import Asker, Stage, StageContext
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import Row
 
@@ -161,18 +168,24 @@ def _prompt_tokens(call: ProviderCall, usual: UsualUsage, text: str) -> float:
     has it in its share."""
     family = call.model.family
     if is_asked(call.model):
-        return float(as_reply(text, call).usage.prompt_tokens or 0)
+        return float(make_reply(text, call).usage.prompt_tokens or 0)
     tokens = count_prompt_tokens(call.messages, family)
     if usual.basis == "table" and call.schema is not None and call.model.provider not in LOCAL_PROVIDERS:
         tokens += count_tokens(canonical_json(call.schema), family)
     return tokens * usual.prompt_share
 
 
+def _language_of(call: ProviderCall) -> str:
+    """The language that its prompt is written in."""
+    text = call.messages[0].content
+    return "zh" if 2 * count_wide(text) > len(text) else "en"
+
+
 def is_asked(spec: ModelSpec) -> bool:
     return spec.provider == "scripted" and spec.name == CALLED_BY_NAME
 
 
-class DryAsker:
+class DryAsker(Asker):
     """An `Asker` that asks nobody. Its answers depend on the item and the request only."""
 
     def __init__(
@@ -184,47 +197,31 @@ class DryAsker:
         history: UsageHistory,
         asked: list[_Asked],
     ) -> None:
-        self._stage = stage
-        self._row_key = row_key
-        self._seed = seed
+        super().__init__(stage, row_key, seed)
         self._models = models
         self._history = history
         self._asked = asked
         self._times = Counter[str]()
-        self.last_reply = ""
+        self._last_reply = ""
 
-    async def __call__(
-        self,
-        prompt: Prompt[Any, Any],
-        inputs: BaseModel,
-        *,
-        language: str,
-        alias: str,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        reply: type[BaseModel] | None = None,
-        sample: int = 0,
-        history: Sequence[Message] = (),
-    ) -> Any:
+    @property
+    def last_reply(self) -> str:
+        return self._last_reply
+
+    async def send(self, request: Request) -> Any:
         """A reply of the usual length; ModelError where none fits the reply model."""
-        messages = messages_of(prompt, inputs, language, history)
-        model = reply or prompt.reply
-        request = Request(
-            self._stage, self._row_key, purpose, alias, messages, model, sample, temperature, max_tokens,
-            seed_of(self._seed, sample),
-        )  # fmt: skip
-        spec = self._models[alias]
+        purpose = request.purpose
+        spec = self._models[request.alias]
         call, usual = first_call(spec, request, None), self._history.usual(self._stage, purpose, spec)
         self._times[purpose] += 1
-        text, completion = self._answer(call, usual, language, purpose)
+        text, completion = self._answer(call, usual, _language_of(call), purpose)
         tokens = _prompt_tokens(call, usual, text)
-        self._asked.append(_Asked(alias, purpose, tokens, completion, max_tokens, usual))
-        self.last_reply = text
-        if model is None:
+        self._asked.append(_Asked(request.alias, purpose, tokens, completion, request.max_tokens, usual))
+        self._last_reply = text
+        if request.reply is None:
             return text
         try:
-            return model.model_validate_json(text)
+            return request.reply.model_validate_json(text)
         except ValidationError as error:
             raise ModelError("invalid", f"a dry run made no reply that fits: {error}", attempts=1) from None
 
@@ -232,7 +229,7 @@ class DryAsker:
         """A reply, and its tokens."""
         if is_asked(call.model):
             text = from_schema(call)
-            return text, float(as_reply(text, call).usage.completion_tokens or 0)
+            return text, float(make_reply(text, call).usage.completion_tokens or 0)
         text = self._written(call, usual, language, purpose)
         written = count_tokens(text, call.model.family) + usual.thinking_tokens
         return text, min(written if usual.completion_tokens is None else usual.completion_tokens, call.max_tokens)

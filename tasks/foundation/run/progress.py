@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tasks.foundation.llm.batch.progress import BatchProgress
+from tasks.foundation.llm.batch.transport import BatchProgress
 
 
 @dataclass(slots=True)

@@ -46,7 +46,6 @@ class Worker:
     engine: Engine
     progress: Progress
     seed: int
-    revision: int
     rows_in_flight: int
     max_failure_rate: float
     salvage_rounds: int = 0
@@ -89,7 +88,7 @@ class Worker:
 
     async def _item(self, key: str, brief: Any, earlier: ItemEnd | None) -> ItemEnd:
         before = earlier.asker if earlier else None
-        asker = ItemAsker(self.engine, self.stage.name, key, self.seed, self.revision, before)
+        asker = ItemAsker(self.engine, self.stage.name, key, self.seed, before)
         self.progress.rows_under_way += 1
         try:
             made = await self._worked(brief, asker)

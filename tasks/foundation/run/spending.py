@@ -8,8 +8,9 @@ from dataclasses import replace
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.budget import Allowed, Budget, Spent, spent_of
 from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.pricing import Pricing, pricing_of
-from tasks.foundation.llm.request import ModelSpec, Usage
+from tasks.foundation.llm.request import Usage
 from tasks.foundation.settings import Settings
 from tasks.foundation.settings.sections import BudgetSection
 
@@ -60,7 +61,7 @@ def _spent(prefixes: Sequence[str], models: Mapping[str, ModelSpec], cache: Repl
     pricings: dict[tuple[str, bool], Pricing] = {}
     total = Spent()
     for prefix in prefixes:
-        for alias, batched, usage in cache.paid_under(prefix):
+        for alias, batched, usage in cache.read_usage(prefix):
             if (alias, batched) not in pricings:
                 known = alias in models
                 pricings[alias, batched] = pricing_of(models[alias], batched=batched) if known else _unknown

@@ -23,7 +23,6 @@ from tasks.foundation.errors import ColloquyError, StoreError
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.llm.engine import Engine
-from tasks.foundation.llm.request import CallRecord
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
 from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
@@ -56,7 +55,7 @@ from tasks.foundation.store.locks import lock
 from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.store.views import rebuild_views
 from tasks.foundation.tables import EVERY_STAGE, TABLES
-from tasks.foundation.tables.operations import StageRunRow
+from tasks.foundation.tables.operations import LlmCall, StageRunRow
 
 log = logging.getLogger(__name__)
 
@@ -325,7 +324,6 @@ class StageRun:
             engine=self._asking(),
             progress=self.progress,
             seed=settings.run.seed,
-            revision=self.revision,
             rows_in_flight=self._rows_at_once(settings.run.rows_in_flight),
             max_failure_rate=self._section.max_failure_rate,
             salvage_rounds=settings.llm.salvage_rounds,
@@ -342,20 +340,20 @@ class StageRun:
                 self.workspace.models,
                 self.workspace.cache,
                 run_id=f"{self.build}/{self.name}/{self.inputs.fingerprint}/r{self.revision}",
+                revision=self.revision,
                 max_reasks=settings.llm.max_reasks,
                 patience=Patience(
                     settings.llm.retry_attempts, settings.llm.retry_base_seconds, settings.llm.outage_seconds
                 ),
                 replay_only=settings.llm.replay_only,
                 budget=budget_of(self.stage.name, self.build, settings, self.workspace.models, self.workspace.cache),
-                batched=self._batched,
-                providers=dict.fromkeys(("openai", "google"), self._transport) if self._transport else None,
+                transport=self._transport,
                 fresh_salt=seed_of(self.build) if settings.run.fresh else None,
                 on_call=self._on_call,
             )
         return self._engine
 
-    def _on_call(self, record: CallRecord) -> None:
+    def _on_call(self, row: LlmCall) -> None:
         counters = self._asking().counters
         progress = self.progress
         progress.calls, progress.cached = counters.calls_made, counters.cached_replies

@@ -19,8 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.llm.reply import said_in
-from tasks.foundation.llm.request import LOCAL_PROVIDERS, Message, ModelSpec
+from tasks.foundation.llm.request import Message
 from tasks.foundation.run.cost_plan import Basis
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.store.commits import builds
@@ -122,9 +124,14 @@ class UsualUsage:
 def count_tokens(text: str, family: str) -> float:
     """Tokens of a text by the width of its characters, without a tokenizer."""
     table = usual_table()
-    wide = 0 if text.isascii() else len(_WIDE.findall(text))
+    wide = count_wide(text)
     of_wide = table.wide_of_family.get(family, table.tokens_a_wide_character)
     return (len(text) - wide) * table.tokens_a_character + wide * of_wide
+
+
+def count_wide(text: str) -> int:
+    """Characters of Chinese and other wide text."""
+    return 0 if text.isascii() else len(_WIDE.findall(text))
 
 
 def count_prompt_tokens(messages: Iterable[Message], family: str) -> float:

@@ -1,23 +1,21 @@
 """One process at a time runs a stage of a build; the lock of a dead owner is free by itself.
 
-The lock is the kernel's (`flock`), so it ends with its process however that ends. The file's text says
+The lock is the kernel's (by `filelock`), so it ends with its process however that ends. The file's text says
 who holds it, for the message to the one who waits.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
+import filelock
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation.errors import BuildBusy
@@ -59,41 +57,35 @@ class Owner(BaseModel):
 def lock(path: Path, what: str, wait_seconds: float) -> Iterator[None]:
     """Hold the lock of `path`; BuildBusy naming the owner when it is not free within `wait_seconds`, StoreError when
     the folder cannot be written."""
+    descriptors: list[int] = []
+    # Not a thread's own: a run may be closed by another thread than the one that opened it.
+    held = filelock.FileLock(
+        path, wait_seconds, poll_interval=_POLL_SECONDS, thread_local=False, on_acquired=descriptors.append
+    )
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+", encoding="utf-8")
-    with file:
-        _acquire(file, what, wait_seconds)
-        _sign(file)
         try:
-            yield
-        finally:
-            file.truncate(0)
-            fcntl.flock(file, fcntl.LOCK_UN)
+            held.acquire()
+        except filelock.Timeout:
+            raise BuildBusy(
+                f"{what} is being run by {_owner(path)}. Wait for it, or stop it; "
+                "run.lock_wait_seconds makes a run wait instead of refusing."
+            ) from None
+    # Signed through the lock's own descriptor: by its path another process may have a new file already.
+    os.ftruncate(descriptors[0], 0)
+    os.pwrite(descriptors[0], _signature(), 0)
+    try:
+        yield
+    finally:
+        os.ftruncate(descriptors[0], 0)
+        held.release()
 
 
-def _acquire(file: IO[str], what: str, wait_seconds: float) -> None:
-    deadline = time.monotonic() + wait_seconds
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise BuildBusy(
-                    f"{what} is being run by {_owner(file)}. Wait for it, or stop it; "
-                    "run.lock_wait_seconds makes a run wait instead of refusing."
-                ) from None
-            time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
-
-
-def _sign(file: IO[str]) -> None:
-    file.truncate(0)
+def _signature() -> bytes:
     since = datetime.now(UTC).isoformat(timespec="seconds")
     command = " ".join(sys.argv)
     owner = Owner(pid=os.getpid(), host=socket.gethostname(), command=command, since=since, called=_SIGNATURE.get())
-    file.write(owner.model_dump_json())
-    file.flush()
+    return owner.model_dump_json().encode()
 
 
 def at_work(path: Path) -> str | None:
@@ -106,9 +98,8 @@ def at_work(path: Path) -> str | None:
     return str(owner) if owner.host == socket.gethostname() and is_alive(owner.pid) else None
 
 
-def _owner(file: IO[str]) -> str:
-    file.seek(0)
+def _owner(path: Path) -> str:
     try:
-        return str(Owner.model_validate_json(file.read()))
-    except ValueError:
+        return str(Owner.model_validate_json(path.read_bytes()))
+    except (OSError, ValueError):
         return "another process"

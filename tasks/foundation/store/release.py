@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path, PurePath
@@ -47,8 +47,8 @@ READ_INTO = {"personas": ("persona_candidates", "pool"), "scenes": ("seed_dialog
 """By stage: the table that holds the rows of its sources, and the column that names the source."""
 
 
-def write_release(layout: Layout, build: str, folder: Path) -> dict[str, int]:
-    """Write the frozen tables that a build has; returns their rows.
+def write_release(layout: Layout, build: str, folder: Path, local_providers: Collection[str]) -> dict[str, int]:
+    """Write the frozen tables that a build has; returns their rows. The release warns of models of `local_providers`.
 
     Raises StoreError when the build does not exist or has none of them, or when the folder is not empty.
     """
@@ -66,7 +66,7 @@ def write_release(layout: Layout, build: str, folder: Path) -> dict[str, int]:
     for name, rows in tables.items():
         replace_file(folder / f"{name}.parquet", folder, partial(pq.write_table, rows))
     manifest = _manifest(layout, build, commits, tables)
-    write_text(folder / "README.md", folder, card(manifest))
+    write_text(folder / "README.md", folder, card(manifest, local_providers))
     write_text(folder / MANIFEST, folder, json.dumps(manifest, indent=1, ensure_ascii=False))
     return {name: rows.num_rows for name, rows in tables.items()}
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
-
-from tasks.foundation.llm.request import LOCAL_PROVIDERS
 
 WHAT = {
     "awareness_items": "element awareness items with their gold labels",
@@ -31,8 +29,9 @@ PAPERS = {
 """By benchmark: the tables that are of it, and the paper that describes it."""
 
 
-def card(manifest: Mapping[str, Any]) -> str:
-    """README.md of a release; its head tells a dataset hub which file holds which table."""
+def card(manifest: Mapping[str, Any], local_providers: Collection[str]) -> str:
+    """README.md of a release; its head tells a dataset hub which file holds which table. Models of `local_providers`
+    prove the pipeline and nothing else."""
     build = manifest["build"]
     tables = [(name, WHAT.get(name, ""), f"{table['rows']:,}") for name, table in manifest["tables"].items()]
     sources = [_source(source) for source in manifest["sources"]]
@@ -44,7 +43,7 @@ def card(manifest: Mapping[str, Any]) -> str:
     parts = [
         _head(build, manifest["tables"]),
         f"# Benchmark {build}",
-        *_warning(manifest),
+        *_warning(manifest, local_providers),
         "Frozen items and seeds, released by Colloquy. Score a model on them with\n"
         "`colloquy evaluate --target NAME --benchmark <this folder>`.",
         "A rebuild, not the authors' own data, of what these papers describe; cite them:",
@@ -64,14 +63,14 @@ def card(manifest: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _warning(manifest: Mapping[str, Any]) -> list[str]:
+def _warning(manifest: Mapping[str, Any], local_providers: Collection[str]) -> list[str]:
     """Of a release that models in this process have had a part in: that it is none to score anybody on."""
     local = sorted(
         {
             alias
             for stage in manifest["stages"].values()
             for alias, model in stage["models"].items()
-            if model.get("provider") in LOCAL_PROVIDERS
+            if model.get("provider") in local_providers
         }
     )
     if not local:

@@ -30,7 +30,7 @@ class LlmCall(Row):
     alias: str = Field(description="model alias")
     model: str = Field(description="the provider's name of the model")
     family: str = Field(description="model family")
-    provider: str = Field(description="openai, google, embedded or scripted")
+    provider: str = Field(description="a kind of provider, as in configs/models.yaml")
     base_url: str | None = Field(description="endpoint; null: the provider's own")
     prompt_fingerprint: str = Field(description="hash of the prompt template")
     temperature: Float64 = Field(description="as sent")

@@ -1,31 +1,101 @@
-"""The calls to one model at one endpoint: gathered, sent in jobs, and answered from the store.
+"""The calls to one model at one endpoint: collected, sent in jobs, and answered from the store.
 
-A call is in one of three places: gathering here; in a job, be it of this process or of another;
-answered. When a job ends without a reply to it, it gathers again.
+A call is in one of three places: collected here; in a job, be it of this process or of another;
+answered. When a job ends without a reply to it, it is collected again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.batch.api import JobStatus
-from tasks.foundation.llm.batch.desk import JobDesk
-from tasks.foundation.llm.batch.following import follow
-from tasks.foundation.llm.batch.gathering import Gathering, Wait, write_lines
-from tasks.foundation.llm.batch.jobs import Item, Job
-from tasks.foundation.llm.batch.submitting import Undecided, submit
+from tasks.foundation.llm.batch import JobStatus, Refusal
+from tasks.foundation.llm.batch.job_client import JobClient, Undecided
+from tasks.foundation.llm.batch.job_store import Item, Job
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.request import ProviderCall, RawReply
 
-LONGEST_LIFE = 3
+MOST_JOBS = 3
 """So many jobs may end without a reply to a request; then it has failed, and the engine's rule decides."""
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class PendingCall:
+    """One call on its way."""
+
+    key: str
+    call: ProviderCall
+    future: asyncio.Future[RawReply]
+    line: bytes = b""
+    """How it stands in a job's file, while it is in none."""
+    callers: int = 0
+    """How many still want its reply."""
+    tag: str | None = None
+    """The job it is in."""
+    jobs: int = 0
+    """How many jobs ended without a reply to it."""
+
+
+class Collector:
+    """Calls that are in no job yet. A job is cut when there are `per_job` of them, or when none has come for
+    `quiet_seconds`."""
+
+    def __init__(self, per_job: int, max_bytes: int, quiet_seconds: float) -> None:
+        self.per_job = per_job
+        self._max_bytes = max_bytes
+        self._quiet_seconds = quiet_seconds
+        self._calls: dict[str, PendingCall] = {}
+        self._enough = asyncio.Event()
+        self._last_arrival = 0.0
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def add(self, calls: Iterable[PendingCall]) -> None:
+        for pending in calls:
+            pending.tag = None
+            self._calls[pending.key] = pending
+        self._last_arrival = asyncio.get_running_loop().time()
+        self._note_size()
+
+    async def ready(self) -> None:
+        """Returns when a job can be cut."""
+        loop = asyncio.get_running_loop()
+        while not self._enough.is_set() and (left := self._last_arrival + self._quiet_seconds - loop.time()) > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._enough.wait(), left)
+
+    def cut(self) -> tuple[list[PendingCall], list[PendingCall]]:
+        """The calls of the next job, first come first served and within its limits, and those nobody wants any more."""
+        job: list[PendingCall] = []
+        unwanted: list[PendingCall] = []
+        size = 0
+        for pending in self._calls.values():
+            if pending.callers == 0:
+                unwanted.append(pending)
+                continue
+            size += len(pending.line)
+            if job and (len(job) == self.per_job or size > self._max_bytes):
+                break
+            job.append(pending)
+        for pending in (*job, *unwanted):
+            del self._calls[pending.key]
+        self._note_size()
+        return job, unwanted
+
+    def _note_size(self) -> None:
+        if len(self._calls) >= self.per_job:
+            self._enough.set()
+        else:
+            self._enough.clear()
 
 
 @dataclass(slots=True)
@@ -38,20 +108,20 @@ class Following:
 
 
 class ModelQueue:
-    """Belongs to one event loop. `job` has the endpoint and model of all its jobs; `desk_for` gives what another
-    endpoint's job needs; `changed` is called whenever the counts have changed."""
+    """Belongs to one event loop. `job` has the endpoint and model of all its jobs; `client_for` gives that of another
+    endpoint's job; `changed` is called whenever the counts have changed."""
 
     def __init__(
-        self, job: Job, gathering: Gathering, desk_for: Callable[[Job], JobDesk], changed: Callable[[], None]
+        self, job: Job, collector: Collector, client_for: Callable[[Job], JobClient], changed: Callable[[], None]
     ) -> None:
         self.following: dict[str, Following] = {}
-        self.gathering = gathering
+        self.collector = collector
         self.completed = 0
         self._job = job
-        self._desk = desk_for(job)
-        self._desk_for = desk_for
+        self._client = client_for(job)
+        self._client_for = client_for
         self._changed = changed
-        self._waits: dict[str, Wait] = {}
+        self._calls: dict[str, PendingCall] = {}
         self._sender: asyncio.Task[None] | None = None
         self._refusals = 0
         self._hold_seconds = 0.0
@@ -59,12 +129,12 @@ class ModelQueue:
     async def ask(self, call: ProviderCall) -> RawReply:
         """The reply, whichever job brings it."""
         key = call.key()
-        wait = self._waits.get(key) or self._enter(key, call)
-        wait.callers += 1
+        pending = self._calls.get(key) or self._enter(key, call)
+        pending.callers += 1
         try:
-            return replace(await asyncio.shield(wait.future), seed_sent=call.seed)
+            return replace(await asyncio.shield(pending.future), seed_sent=call.seed)
         finally:
-            wait.callers -= 1
+            pending.callers -= 1
 
     def follow(self, job: Job, *, is_new: bool = False) -> None:
         """Waits for the job's end, if that is not being done already."""
@@ -75,7 +145,7 @@ class ModelQueue:
 
     def under_way(self) -> tuple[set[str], int]:
         """Jobs with calls that somebody has waited for here, and the number of those calls."""
-        tags = [wait.tag for wait in self._waits.values() if wait.tag is not None]
+        tags = [pending.tag for pending in self._calls.values() if pending.tag is not None]
         return set(tags), len(tags)
 
     async def close(self) -> None:
@@ -84,85 +154,85 @@ class ModelQueue:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for wait in self._waits.values():
-            wait.future.cancel()
+        for pending in self._calls.values():
+            pending.future.cancel()
 
-    def _enter(self, key: str, call: ProviderCall) -> Wait:
-        items = self._desk.store.items([key])
+    def _enter(self, key: str, call: ProviderCall) -> PendingCall:
+        items = self._client.store.items([key])
         future: asyncio.Future[RawReply] = asyncio.get_running_loop().create_future()
-        wait = self._waits[key] = Wait(key, call, future)
+        pending = self._calls[key] = PendingCall(key, call, future)
         try:
-            self._place([wait], items)
+            self._place([pending], items)
         except BaseException:
-            del self._waits[key]
+            del self._calls[key]
             raise
-        return wait
+        return pending
 
-    def _place(self, waits: Iterable[Wait], items: Mapping[str, Item]) -> None:
-        """Each to where the store says it is; those that are in no job gather."""
+    def _place(self, calls: Iterable[PendingCall], items: Mapping[str, Item]) -> None:
+        """Each to where the store says it is; those that are in no job are collected."""
         free = []
-        for wait in waits:
-            item = items.get(wait.key)
-            job = self._desk.store.job(item.tag) if item and item.waits else None
+        for pending in calls:
+            item = items.get(pending.key)
+            job = self._client.store.job(item.tag) if item and item.is_waiting else None
             if item is not None and isinstance(item.outcome, RawReply):
-                self._settle(wait, item.outcome)
+                self._settle(pending, item.outcome)
             elif job is not None:
-                wait.tag = job.tag
+                pending.tag = job.tag
                 self.follow(job)
             else:
-                free.append(wait)
-        self._gather(free)
+                free.append(pending)
+        self._collect(free)
 
-    def _gather(self, waits: list[Wait]) -> None:
-        if not waits:
+    def _collect(self, calls: list[PendingCall]) -> None:
+        if not calls:
             return
-        for wait in waits:
-            wait.line = self._desk.api.line(wait.key, wait.call)
-        self.gathering.add(waits)
+        for pending in calls:
+            pending.line = self._client.api.line(pending.key, pending.call)
+        self.collector.add(calls)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_jobs())
         self._changed()
 
     async def _send_jobs(self) -> None:
-        while self.gathering:
+        while self.collector:
             hold, self._hold_seconds = self._hold_seconds, 0.0
-            await (self._desk.sleep(hold) if hold else self.gathering.ready())
-            waits, unwanted = self.gathering.cut()
-            for wait in unwanted:
-                del self._waits[wait.key]
-            if waits:
+            await (self._client.sleep(hold) if hold else self.collector.ready())
+            calls, unwanted = self.collector.cut()
+            for pending in unwanted:
+                del self._calls[pending.key]
+            if calls:
                 try:
-                    await self._send(waits)
+                    await self._send(calls)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear of it, not hang
-                    self._fail(waits, error)
+                    self._fail(calls, error)
 
-    async def _send(self, waits: list[Wait]) -> None:
+    async def _send(self, calls: list[PendingCall]) -> None:
         """The calls are in a job at the provider; those that another process has sent wait for its job."""
-        store = self._desk.store
-        job = replace(self._job, tag=f"colloquy-{uuid.uuid4().hex}", requests=len(waits))
-        with self._desk.owning(job.tag):
-            claimed = await asyncio.to_thread(store.claim, job, [wait.key for wait in waits])
-            others = [wait for wait in waits if wait.key not in claimed]
-            self._place(others, store.items([wait.key for wait in others]))
-            if mine := [wait for wait in waits if wait.key in claimed]:
+        store = self._client.store
+        job = replace(self._job, tag=f"colloquy-{uuid.uuid4().hex}", requests=len(calls))
+        with self._client.owning(job.tag):
+            claimed = await asyncio.to_thread(store.claim, job, [pending.key for pending in calls])
+            others = [pending for pending in calls if pending.key not in claimed]
+            self._place(others, store.items([pending.key for pending in others]))
+            if mine := [pending for pending in calls if pending.key in claimed]:
                 await self._submit(job, mine)
 
-    async def _submit(self, job: Job, waits: list[Wait]) -> None:
-        desk, path = self._desk, self._desk.input_file(job.tag)
-        for wait in waits:
-            wait.tag = job.tag
+    async def _submit(self, job: Job, calls: list[PendingCall]) -> None:
+        client = self._client
+        for pending in calls:
+            pending.tag = job.tag
         try:
-            await asyncio.to_thread(write_lines, path, waits)
-            job_id = await submit(desk, job.tag, path, job.model)
+            await asyncio.to_thread(_write_lines, client.input_file(job.tag), calls)
+            job_id = await client.submit(job.tag, job.model)
         except Undecided:
             raise
         except (ProviderFailure, ModelUnavailable) as refusal:
-            desk.store.drop(job.tag)
-            self._refused(waits, refusal)
+            client.store.drop(job.tag)
+            self._handle_refusal(calls, refusal)
         else:
-            desk.store.submitted(job.tag, job_id)
-            log.info("batch job %s: %s requests to %s submitted.", job_id, f"{len(waits):,}", job.model)
-            self.follow(replace(job, requests=len(waits)), is_new=True)
+            client.store.mark_submitted(job.tag, job_id)
+            log.info("batch job %s: %s requests to %s submitted.", job_id, f"{len(calls):,}", job.model)
+            self.follow(replace(job, requests=len(calls)), is_new=True)
 
     async def _follow(self, job: Job, is_new: bool) -> None:
         def note(status: JobStatus) -> None:
@@ -170,85 +240,93 @@ class ModelQueue:
             self._changed()
 
         try:
-            ended = await follow(self._desk_for(job), job.tag, is_new=is_new, on_status=note)
+            ended = await self._client_for(job).follow(job.tag, is_new=is_new, on_status=note)
             del self.following[job.tag]
             self._deliver(job.tag, ended)
         except Exception as error:  # noqa: BLE001 - as above
-            self._fail(self._waiting_for(job.tag), error)
+            self._fail(self._calls_of(job.tag), error)
         finally:
             self.following.pop(job.tag, None)
             self._changed()
 
-    def _waiting_for(self, tag: str) -> list[Wait]:
-        return [wait for wait in self._waits.values() if wait.tag == tag]
+    def _calls_of(self, tag: str) -> list[PendingCall]:
+        return [pending for pending in self._calls.values() if pending.tag == tag]
 
     def _deliver(self, tag: str, job: Job | None) -> None:
-        """Replies and failures to those who wait for them; the others gather again, or hear why not."""
-        waits = self._waiting_for(tag)
-        items = self._desk.store.items([wait.key for wait in waits])
+        """Replies and failures to those who wait for them; the others are collected again, or hear why not."""
+        calls = self._calls_of(tag)
+        items = self._client.store.items([pending.key for pending in calls])
         left = []
-        for wait in waits:
-            item = items.get(wait.key)
+        for pending in calls:
+            item = items.get(pending.key)
             if item is not None and item.tag == tag and item.outcome is not None:
-                self._settle(wait, item.outcome)
+                self._settle(pending, item.outcome)
             else:
-                left.append(wait)
+                left.append(pending)
         if job is not None and job.failure is not None:
-            self._refused(left, job.failure)
+            self._handle_refusal(left, job.failure)
             return
         self._refusals = 0
-        for wait in left:
-            wait.jobs += job is not None
+        for pending in left:
+            pending.jobs += job is not None
         self._fail(
-            [wait for wait in left if wait.jobs == LONGEST_LIFE],
-            ProviderFailure("timeout", f"{LONGEST_LIFE} batch jobs ended without a reply to this request"),
+            [pending for pending in left if pending.jobs == MOST_JOBS],
+            ProviderFailure("timeout", f"{MOST_JOBS} batch jobs ended without a reply to this request"),
         )
-        self._place([wait for wait in left if wait.jobs < LONGEST_LIFE], items)
+        self._place([pending for pending in left if pending.jobs < MOST_JOBS], items)
 
-    def _refused(self, waits: list[Wait], refusal: ProviderFailure | ModelUnavailable) -> None:
+    def _handle_refusal(self, calls: list[PendingCall], refusal: Refusal) -> None:
         """The provider has not taken a job, or has thrown it out.
 
         Where its queue is full the calls wait for room. With no other job of ours in the queue it is the job
         that is too large: the next ones are half as large.
         """
-        if not waits:
+        if not calls:
             return
         provider_is_full = isinstance(refusal, ProviderFailure) and refusal.kind == "rate_limited"
-        if not provider_is_full or (len(waits) == 1 and not self.following):
-            self._fail(waits, refusal)
+        if not provider_is_full or (len(calls) == 1 and not self.following):
+            self._fail(calls, refusal)
             return
         if not self.following:
-            self.gathering.per_job = len(waits) // 2
-        self._hold_seconds = self._desk.pause_seconds(self._refusals)
+            self.collector.per_job = len(calls) // 2
+        self._hold_seconds = self._client.pause_seconds(self._refusals)
         self._refusals += 1
         log.warning(
             "the provider's queue for %s is full (%s). %s requests wait %.0f s and go on in jobs of at most %s;"
             " llm.batch.requests_per_job sets that number.",
             self._job.model,
             refusal,
-            f"{len(waits):,}",
+            f"{len(calls):,}",
             self._hold_seconds,
-            f"{self.gathering.per_job:,}",
+            f"{self.collector.per_job:,}",
         )
-        self._gather(waits)
+        self._collect(calls)
 
-    def _settle(self, wait: Wait, outcome: RawReply | BaseException) -> None:
-        if self._waits.pop(wait.key, None) is None:
+    def _settle(self, pending: PendingCall, outcome: RawReply | BaseException) -> None:
+        if self._calls.pop(pending.key, None) is None:
             return
         self.completed += 1
         if isinstance(outcome, RawReply):
-            wait.future.set_result(outcome)
+            pending.future.set_result(outcome)
             return
-        wait.future.set_exception(_own(outcome))
-        if wait.callers == 0:
-            wait.future.exception()  # nobody is left to hear of it
+        pending.future.set_exception(_copy_failure(outcome))
+        if pending.callers == 0:
+            pending.future.exception()  # nobody is left to hear of it
 
-    def _fail(self, waits: Iterable[Wait], error: Exception) -> None:
-        for wait in waits:
-            self._settle(wait, error)
+    def _fail(self, calls: Iterable[PendingCall], error: Exception) -> None:
+        for pending in calls:
+            self._settle(pending, error)
 
 
-def _own(error: BaseException) -> BaseException:
+def _write_lines(path: Path, job: Iterable[PendingCall]) -> None:
+    """The job's file; the lines are let go."""
+    with path.open("wb") as file:
+        for pending in job:
+            file.write(pending.line)
+            pending.line = b""
+
+
+def _copy_failure(error: BaseException) -> BaseException:
     """A failure for one caller alone: the engine writes on it."""
     if isinstance(error, ProviderFailure):
         return ProviderFailure(error.kind, str(error))

@@ -6,23 +6,74 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.foundation.llm.batch.api import BatchApi, api_for
-from tasks.foundation.llm.batch.desk import JobDesk
-from tasks.foundation.llm.batch.gathering import Gathering
-from tasks.foundation.llm.batch.job_store import KEPT, JobStore
-from tasks.foundation.llm.batch.jobs import Endpoint, Job
-from tasks.foundation.llm.batch.model_queue import ModelQueue
-from tasks.foundation.llm.batch.progress import BatchProgress
-from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply
+from tasks.foundation.errors import ConfigError
+from tasks.foundation.llm.batch import BatchApi
+from tasks.foundation.llm.batch.job_client import JobClient
+from tasks.foundation.llm.batch.job_store import KEPT, Endpoint, Job, JobStore
+from tasks.foundation.llm.batch.model_queue import Collector, ModelQueue
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.request import ProviderCall, RawReply
 
 log = logging.getLogger(__name__)
 
 STORE_NAME = "batches.sqlite"
 FILES_NAME = "batches"
+
+
+def check_batch(stage: str, aliases: Sequence[str], models: Mapping[str, ModelSpec]) -> None:
+    """ConfigError naming the models of a stage with `mode: batch` that have no batch API."""
+    if lacking := [alias for alias in dict.fromkeys(aliases) if not models[alias].batch]:
+        raise ConfigError(_explain_no_batches(f"stage {stage}", lacking))
+
+
+def make_batch_api(spec: ModelSpec) -> BatchApi:
+    """A new client of the model's batch API. ModelUnavailable when the key is not set."""
+    if spec.kind.batches is None:
+        raise ConfigError(_explain_no_batches(spec.provider, [spec.alias]))
+    api: BatchApi = spec.kind.load(spec.kind.batches)(spec)
+    return api
+
+
+def _explain_no_batches(where: str, aliases: Sequence[str]) -> str:
+    return (
+        f"mode: batch of {where}: expected models with a batch API, found {', '.join(map(repr, aliases))} without"
+        " one. Set mode: live, choose other models, or say `batch: true` in their entry of configs/models.yaml"
+        " where the endpoint has OpenAI's or Gemini's batch API."
+    )
+
+
+@dataclass(slots=True)
+class BatchProgress:
+    """How far the batch jobs of this process are: counts that a progress line may show."""
+
+    jobs_open: int = 0
+    gathering: int = 0
+    """Requests not yet in a job."""
+    in_jobs: int = 0
+    """Requests whose job this process waits for."""
+    done_in_jobs: int = 0
+    """Of the requests in open jobs, those the provider says it has worked on."""
+    completed: int = 0
+    """Requests answered or failed so far."""
+    watchers: list[Callable[[BatchProgress], None]] = field(default_factory=list)
+    """Called after every change; they must be quick."""
+
+    def changed(self) -> None:
+        for watcher in self.watchers:
+            watcher(self)
+
+    def sentence(self) -> str:
+        """`2 batch jobs open (3,400 of 10,000 requests done), 120 gathering, 5,000 completed`."""
+        jobs = f"{self.jobs_open:,} batch job{'' if self.jobs_open == 1 else 's'} open"
+        return (
+            f"{jobs} ({self.done_in_jobs:,} of {self.in_jobs:,} requests done),"
+            f" {self.gathering:,} gathering, {self.completed:,} completed"
+        )
 
 
 class BatchTransport:
@@ -45,7 +96,7 @@ class BatchTransport:
         gather_seconds: float,
         poll_seconds: float,
         is_cached: Callable[[str], bool],
-        apis: Callable[[ModelSpec], BatchApi] = api_for,
+        apis: Callable[[ModelSpec], BatchApi] = make_batch_api,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.progress = BatchProgress()
@@ -59,13 +110,13 @@ class BatchTransport:
         self._poll_seconds = poll_seconds
         self._make_api = apis
         self._sleep = sleep
-        self._desks: dict[Endpoint, JobDesk] = {}
+        self._clients: dict[Endpoint, JobClient] = {}
         self._queues: dict[tuple[Endpoint, str], ModelQueue] = {}
 
     async def call(self, call: ProviderCall) -> RawReply:
         """The reply, after minutes or hours. Failures are those of a live call, for this call alone;
         ModelUnavailable also when a job is refused as a whole or cancelled at the provider."""
-        return await self._queue(call.model).ask(call)
+        return await self._find_queue(call.model).ask(call)
 
     async def close(self) -> None:
         """Closes the clients. Jobs that have not ended go on at the provider, and a line of the log says so."""
@@ -82,37 +133,37 @@ class BatchTransport:
                 f"{requests:,}",
             )
         self._queues.clear()
-        for desk in self._desks.values():
-            await desk.api.close()
-        self._desks.clear()
+        for client in self._clients.values():
+            await client.api.close()
+        self._clients.clear()
         self._store.close()
 
-    def _queue(self, spec: ModelSpec) -> ModelQueue:
+    def _find_queue(self, spec: ModelSpec) -> ModelQueue:
         job = Job("", spec.provider, spec.base_url, spec.api_key_env, spec.api_version, spec.name)
         key = (job.endpoint, job.model)
         if key not in self._queues:
-            api = self._desk_for(job).api
-            gathering = Gathering(min(self._requests_per_job, api.max_requests), api.max_bytes, self._gather_seconds)
-            queue = self._queues[key] = ModelQueue(job, gathering, self._desk_for, self._count)
+            api = self._client_for(job).api
+            collector = Collector(min(self._requests_per_job, api.max_requests), api.max_bytes, self._gather_seconds)
+            queue = self._queues[key] = ModelQueue(job, collector, self._client_for, self._update_progress)
             for left in self._store.open_jobs():
                 if (left.endpoint, left.model) == key:
                     log.info("batch job %s with %s requests is still open; waiting for it.", left.name, left.requests)
                     queue.follow(left)
         return self._queues[key]
 
-    def _desk_for(self, job: Job) -> JobDesk:
-        if job.endpoint not in self._desks:
+    def _client_for(self, job: Job) -> JobClient:
+        if job.endpoint not in self._clients:
             api = self._make_api(job.spec())
-            self._desks[job.endpoint] = JobDesk(api, self._store, self._files, self._poll_seconds, self._sleep)
-        return self._desks[job.endpoint]
+            self._clients[job.endpoint] = JobClient(api, self._store, self._files, self._poll_seconds, self._sleep)
+        return self._clients[job.endpoint]
 
-    def _count(self) -> None:
+    def _update_progress(self) -> None:
         queues, progress = self._queues.values(), self.progress
         jobs = [job for queue in queues for job in queue.following.values()]
         progress.jobs_open = len(jobs)
         progress.in_jobs = sum(job.requests for job in jobs)
         progress.done_in_jobs = sum(job.done for job in jobs)
-        progress.gathering = sum(len(queue.gathering) for queue in queues)
+        progress.gathering = sum(len(queue.collector) for queue in queues)
         progress.completed = sum(queue.completed for queue in queues)
         progress.changed()
 
@@ -123,22 +174,3 @@ def _remove_old(folder: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > KEPT.total_seconds():
                 path.unlink()
-
-
-async def cancel_open_jobs(folder: Path, apis: Callable[[ModelSpec], BatchApi] = api_for) -> list[Job]:
-    """Asks the providers to cancel every job that has not ended, and returns those jobs.
-
-    What they have answered by then is kept, and paid for; the next run sends the rest anew.
-    """
-    store = JobStore(folder / STORE_NAME)
-    try:
-        jobs = [job for job in store.open_jobs() if job.job_id is not None]
-        for job in jobs:
-            api = apis(job.spec())
-            try:
-                await api.cancel(job.job_id or "")
-            finally:
-                await api.close()
-    finally:
-        store.close()
-    return jobs

@@ -16,13 +16,13 @@ import asyncio
 from collections import Counter, deque
 from dataclasses import dataclass
 from textwrap import shorten
+from weakref import WeakKeyDictionary
 
 from tasks.foundation.errors import FailureKind, ModelUnavailable
+from tasks.foundation.ids import digest
 from tasks.foundation.llm.limits.in_flight import InFlight
-from tasks.foundation.llm.limits.learned import LearnedRate
-from tasks.foundation.llm.limits.lender import Lender, Loan
-from tasks.foundation.llm.limits.pace import Pace
-from tasks.foundation.llm.quota import Quota
+from tasks.foundation.llm.limits.rates import LearnedRate, Pace, Quota, SharedLimits, SharedRate
+from tasks.foundation.llm.models import ModelSpec
 
 BREAKER_FAILURES = 5
 """Server, connection and time-out failures in a row after which only a probe goes out."""
@@ -53,7 +53,7 @@ class Result:
     said."""
 
     kind: FailureKind | None = None
-    said: str = ""
+    sentence: str = ""
     tokens: float | None = None
     retry_after_seconds: float | None = None
     quota: Quota | None = None
@@ -81,7 +81,7 @@ class Gate:
         base_pause_seconds: float = 0.5,
         outage_seconds: float = 120.0,
         minute: float = 60.0,
-        lender: Lender | None = None,
+        shared: SharedLimits | None = None,
         shared_as: str | None = None,
     ) -> None:
         self.name = name
@@ -92,10 +92,10 @@ class Gate:
         self._requests = Pace(requests_per_minute, minute) if requests_per_minute else None
         self._tokens = Pace(tokens_per_minute, minute) if tokens_per_minute else None
         self._minute = minute
-        self._loans = {
-            unit: Loan(lender, f"{shared_as or name}/{unit}", per_minute, self._grant)
+        self._shared = {
+            unit: SharedRate(shared, f"{shared_as or name}/{unit}", per_minute, self._grant)
             for unit, per_minute in (("requests", requests_per_minute), ("tokens", tokens_per_minute))
-            if lender is not None and per_minute
+            if shared is not None and per_minute
         }
         self._waiting: dict[str, deque[_Waiter]] = {}
         self._in_use: Counter[str] = Counter()
@@ -112,7 +112,7 @@ class Gate:
         self._level_before_cut: int | None = None
         self._trouble_since: float | None = None
         self._last_trouble: FailureKind | None = None
-        self._last_said = ""
+        self._last_sentence = ""
 
     @property
     def counts_tokens(self) -> bool:
@@ -127,7 +127,7 @@ class Gate:
         """Why nothing goes out at this moment, for people; None when calls go out."""
         left = self._paused_until - _now()
         if left > 0.5:
-            return f"{self.name}: {self._trouble_told() or 'quota used up'}, next try in {left:.0f} s"
+            return f"{self.name}: {self._describe_trouble() or 'quota used up'}, next try in {left:.0f} s"
         return None
 
     async def enter(self, role: str, tokens: float = 0.0) -> Permit:
@@ -137,7 +137,7 @@ class Gate:
         """
         now = _now()
         if not self._waiting and self._may_go(now, tokens):
-            return self._permit(role, tokens, now)
+            return self._issue_permit(role, tokens, now)
         waiter = _Waiter(tokens, asyncio.get_running_loop().create_future())
         self._waiting.setdefault(role, deque()).append(waiter)
         self._grant()
@@ -156,17 +156,17 @@ class Gate:
         if self._tokens is not None and result.tokens is not None:
             self._tokens.correct(permit.tokens, result.tokens)
         if result.quota is not None:
-            self._adopt(result.quota, now)
+            self._adopt_quota(result.quota, now)
         if result.retry_after_seconds is not None:
             self._pause(now, result.retry_after_seconds)
         if result.kind == "rate_limited":
-            self._last_said = result.said
-            self._refused(permit, now)
+            self._last_sentence = result.sentence
+            self._note_refusal(permit, now)
         elif result.kind in ("timeout", "server", "connection"):
-            self._last_said = result.said
-            self._in_trouble(permit, result.kind, now)
+            self._last_sentence = result.sentence
+            self._note_outage(permit, result.kind, now)
         else:
-            self._answered(permit, now)
+            self._note_answer(permit, now)
         self._end(permit)
 
     def abandon(self, permit: Permit) -> None:
@@ -181,40 +181,40 @@ class Gate:
                 if not waiter.ready.done():
                     waiter.ready.set_exception(error)
 
-    def _answered(self, permit: Permit, now: float) -> None:
+    def _note_answer(self, permit: Permit, now: float) -> None:
         self._failures = 0
         self._trouble_since = self._last_trouble = None
-        self.learned.passed(permit.sent_at)
-        self.in_flight.answered(now, permit.sent_at, permit.role, self._total)
+        self.learned.note_passed(permit.sent_at)
+        self.in_flight.note_answer(now, permit.sent_at, permit.role, self._total)
         if permit.probe:
             self._half_open, self._failed_probes = False, 0
 
-    def _refused(self, permit: Permit, now: float) -> None:
-        self._trouble("rate_limited", now)
+    def _note_refusal(self, permit: Permit, now: float) -> None:
+        self._remember_trouble("rate_limited", now)
         if permit.sent_at < self._cut_at and not permit.probe:
             return
         self._cut_at = now
-        if permit.probe or self._rate_binds(permit) or self.in_flight.has_borne(permit.in_use):
+        if permit.probe or self._is_rate_bound(permit) or self.in_flight.has_borne(permit.in_use):
             if self._level_before_cut is not None:
                 self.in_flight.uncut(self._level_before_cut)
             if self._failed_probes == 0:
-                self.learned.refused(now)
+                self.learned.note_refused(now)
             self._level_before_cut = None
         else:
             self._level_before_cut = self.in_flight.level
             self.in_flight.cut(now, permit.in_use)
-        self._half_open_after(permit, now)
+        self._begin_probing(permit, now)
 
-    def _in_trouble(self, permit: Permit, kind: FailureKind, now: float) -> None:
-        self._trouble(kind, now)
+    def _note_outage(self, permit: Permit, kind: FailureKind, now: float) -> None:
+        self._remember_trouble(kind, now)
         self._failures += 1
         if kind == "timeout" and permit.sent_at >= self._cut_at and not permit.probe:
             self._cut_at = now
             self.in_flight.cut(now, permit.in_use)
         if permit.probe or (self._failures >= BREAKER_FAILURES and not self._half_open):
-            self._half_open_after(permit, now)
+            self._begin_probing(permit, now)
 
-    def _half_open_after(self, permit: Permit, now: float) -> None:
+    def _begin_probing(self, permit: Permit, now: float) -> None:
         """A pause, twice as long after each probe that failed; then one call alone."""
         self._failed_probes += permit.probe
         self._half_open = True
@@ -227,35 +227,36 @@ class Gate:
     def _give_up(self, seconds: float) -> None:
         error = ModelUnavailable(
             f"{self.name} has answered nothing for {seconds:.0f} s (llm.outage_seconds = {self.outage_seconds:g}); the "
-            f"last failure was {self._trouble_told()}. What was answered is kept: run the same command when it is back."
+            f"last failure was {self._describe_trouble()}. What was answered is kept: run the same command when it is "
+            "back."
         )
         self.turn_away(error)
         self._failed_probes, self._trouble_since = 0, None
 
-    def _trouble(self, kind: FailureKind, now: float) -> None:
+    def _remember_trouble(self, kind: FailureKind, now: float) -> None:
         self._last_trouble = kind
         if self._trouble_since is None:
             self._trouble_since = now
 
-    def _trouble_told(self) -> str:
+    def _describe_trouble(self) -> str:
         """The latest failure for people: its kind and the beginning of its sentence; empty: there was none."""
         if self._last_trouble is None:
             return ""
-        said = f" ({shorten(self._last_said, LONGEST_REASON, placeholder=' …')})" if self._last_said else ""
+        said = f" ({shorten(self._last_sentence, LONGEST_REASON, placeholder=' …')})" if self._last_sentence else ""
         return f"{self._last_trouble}{said}"
 
-    def _rate_binds(self, permit: Permit) -> bool:
+    def _is_rate_bound(self, permit: Permit) -> bool:
         """Whether a limit a minute, and not the number of calls, held the call back."""
         known = self._requests is not None or self.learned.pace is not None
         return known and permit.in_use < self.in_flight.level
 
-    def _adopt(self, quota: Quota, now: float) -> None:
+    def _adopt_quota(self, quota: Quota, now: float) -> None:
         """What headers say: limits a minute (the account's own, so they win over the configuration's), and when one
         is used up."""
         if quota.requests and (limit := quota.requests.per_minute):
-            self._requests = _paced(self._requests, limit, self._minute)
+            self._requests = _update_pace(self._requests, limit, self._minute)
         if quota.tokens and (limit := quota.tokens.per_minute):
-            self._tokens = _paced(self._tokens, limit, self._minute)
+            self._tokens = _update_pace(self._tokens, limit, self._minute)
         if (seconds := quota.pause_seconds()) > 0:
             self._pause(now, min(seconds, LONGEST_PAUSE_SECONDS))
 
@@ -274,10 +275,10 @@ class Gate:
         if wait > CLOCK_TICK:
             self._wake_in(wait)
             return False
-        return not self._loans or self._borrowed(tokens)
+        return not self._shared or self._take_shared(tokens)
 
-    def _borrowed(self, tokens: float) -> bool:
-        requests, shared_tokens = self._loans.get("requests"), self._loans.get("tokens")
+    def _take_shared(self, tokens: float) -> bool:
+        requests, shared_tokens = self._shared.get("requests"), self._shared.get("tokens")
         if requests is not None and not requests.take(1.0):
             return False
         if shared_tokens is not None and not shared_tokens.take(tokens):
@@ -286,7 +287,7 @@ class Gate:
             return False
         return True
 
-    def _permit(self, role: str, tokens: float, now: float) -> Permit:
+    def _issue_permit(self, role: str, tokens: float, now: float) -> Permit:
         self.learned.take(now)
         if self._requests is not None:
             self._requests.take(now)
@@ -321,7 +322,7 @@ class Gate:
             if not queue:
                 del self._waiting[role]
             if not given_up:
-                waiter.ready.set_result(self._permit(role, waiter.tokens, now))
+                waiter.ready.set_result(self._issue_permit(role, waiter.tokens, now))
 
     def _forget(self, role: str, waiter: _Waiter) -> None:
         queue = self._waiting.get(role)
@@ -338,7 +339,57 @@ class Gate:
         self._timer = loop.call_later(seconds, self._grant)
 
 
-def _paced(pace: Pace | None, per_minute: float, minute: float) -> Pace:
+class Gates:
+    """The gates of a process: one for each (provider, model, base URL, key), whoever asks. Each is made on first use
+    and kept, with all that it has learned.
+
+    `shared`: limits a minute that other processes keep as well; None: this process has them to itself.
+    """
+
+    def __init__(self, *, minute: float = 60.0, shared: SharedLimits | None = None) -> None:
+        self._shared = shared
+        self._minute = minute
+        self._gates: dict[tuple[str, str, str | None, str | None], Gate] = {}
+
+    def of(self, spec: ModelSpec, *, base_pause_seconds: float, outage_seconds: float) -> Gate:
+        """The gate of a model; the patience is that of whoever asked last."""
+        key = (spec.provider, spec.name, spec.base_url, spec.api_key_env)
+        gate = self._gates.get(key)
+        if gate is None:
+            gate = self._gates[key] = Gate(
+                spec.name,
+                max_in_flight=spec.max_in_flight,
+                requests_per_minute=spec.requests_per_minute,
+                tokens_per_minute=spec.tokens_per_minute,
+                minute=self._minute,
+                shared=self._shared,
+                shared_as=f"{spec.name}-{digest(key)[:6]}",
+            )
+        gate.set_cap(spec.max_in_flight)
+        gate.base_pause_seconds, gate.outage_seconds = base_pause_seconds, outage_seconds
+        return gate
+
+    def share(self, shared: SharedLimits) -> None:
+        """From now on new gates keep their limits a minute together with other processes; the first of them stays."""
+        self._shared = self._shared or shared
+
+    def describe(self) -> list[str]:
+        """Why models are not being asked at this moment, one sentence each."""
+        return [reason for gate in self._gates.values() if (reason := gate.describe())]
+
+
+_OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, Gates] = WeakKeyDictionary()
+
+
+def gates_of_process() -> Gates:
+    """The gates that all stages and shards of this process (its running event loop) share."""
+    loop = asyncio.get_running_loop()
+    if loop not in _OF_LOOP:
+        _OF_LOOP[loop] = Gates()
+    return _OF_LOOP[loop]
+
+
+def _update_pace(pace: Pace | None, per_minute: float, minute: float) -> Pace:
     if pace is None:
         return Pace(per_minute, minute)
     if abs(pace.per_minute - per_minute) > 0.01 * per_minute:

@@ -66,7 +66,7 @@ class InFlight:
         """The cut was not called for: the trouble was not the number of calls."""
         self.level, self._ceiling = level, None
 
-    def answered(self, now: float, sent_at: float, role: str, in_use: int) -> None:
+    def note_answer(self, now: float, sent_at: float, role: str, in_use: int) -> None:
         """An answer came while `in_use` calls were under way (it among them)."""
         if self._count == 0:
             self._started_at = sent_at

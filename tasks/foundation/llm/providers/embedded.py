@@ -21,10 +21,18 @@ from typing import Any
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import ProviderFailure, brief, failure_of, told
-from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of
-from tasks.foundation.llm.providers.openai_compatible import response_format, text_said, usage_of
-from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply
+from tasks.foundation.llm.failures import ProviderFailure, classify_failure, error_text
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers.bodies import (
+    as_fields,
+    as_items,
+    read_count,
+    read_text,
+    read_usage,
+    response_format,
+)
+from tasks.foundation.llm.redaction import brief
+from tasks.foundation.llm.request import ProviderCall, RawReply
 
 DEFAULT_CONTEXT_TOKENS = 4096
 PROMPT_CACHE_MIB = 128
@@ -35,7 +43,7 @@ _OF_THE_REQUEST = re.compile(r"template|jinja|grammar|roles? must|messages?\b", 
 
 
 @dataclass(slots=True)
-class _Local:
+class _LoadedModel:
     """A model in memory and the threads that may call it, one a slot."""
 
     server: Any
@@ -43,64 +51,72 @@ class _Local:
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _LoadedModels:
     """The models of this process. The lock is held while one loads, so that it is loaded once."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    loaded: dict[tuple[Path, int, int, int], _Local] = field(default_factory=dict)
+    loaded: dict[tuple[Path, int, int, int], _LoadedModel] = field(default_factory=dict)
 
 
-_SHELF = _Shelf()
+_MODELS = _LoadedModels()
 
 
 class EmbeddedProvider:
-    """Answers from model files on this machine; the file is found by the model's name."""
+    """Answers from model files on this machine; the file is found by the name of each call's model."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        """All models of this process are loaded side by side, so one client serves them all."""
 
     async def call(self, call: ProviderCall) -> RawReply:
         """One completion. Raises ModelUnavailable when the weights have not been pulled."""
         started = time.monotonic()
-        local = await asyncio.to_thread(local_model, call.model)
+        local = await asyncio.to_thread(load_model, call.model)
         answer = asyncio.get_running_loop().run_in_executor(local.threads, _complete, local.server, call)
         try:
             async with asyncio.timeout(call.model.timeout_seconds):
                 body = await answer
         except TimeoutError:
             raise ProviderFailure("timeout", f"no reply within {call.model.timeout_seconds:g} s") from None
-        return replace(reply_of(body, call.model), seed_sent=call.seed, latency_seconds=time.monotonic() - started)
+        return replace(read_reply(body, call.model), seed_sent=call.seed, latency_seconds=time.monotonic() - started)
 
     async def close(self) -> None:
         """Leaves the models loaded: the next stage of this process uses them again."""
 
 
-def reply_of(body: Any, spec: ModelSpec) -> RawReply:
+def missing_weights(spec: ModelSpec) -> str | None:
+    """Why the model's file cannot be used, with the command that gets it, or None."""
+    return weights.missing(spec.name, spec.alias)
+
+
+def read_reply(body: Any, spec: ModelSpec) -> RawReply:
     """What llama.cpp answered; an error in its words is raised, also one that is not wrapped in `error`."""
-    fields = fields_of(body)
-    choices = items_of(fields.get("choices"))
+    fields = as_fields(body)
+    choices = as_items(fields.get("choices"))
     if error := fields.get("error") or (None if choices else body):
-        status = count_of(error, "code")
-        raise failure_of(status if status and 400 <= status < 600 else 500, told(error) or brief(error))
+        status = read_count(error, "code")
+        raise classify_failure(status if status and 400 <= status < 600 else 500, error_text(error) or brief(error))
     if not choices:
         raise ProviderFailure("server", "llama.cpp gave an empty answer")
-    text = text_said(fields_of(choices[0].get("message")))
+    text = read_text(as_fields(choices[0].get("message")))
     return RawReply(
         text=text,
-        usage=usage_of(fields.get("usage"), text),
+        usage=read_usage(fields.get("usage"), text),
         finish_reason="length" if choices[0].get("finish_reason") == "length" else "stop",
         model_reported=spec.name,
     )
 
 
-def local_model(spec: ModelSpec) -> _Local:
+def load_model(spec: ModelSpec) -> _LoadedModel:
     """The model in memory, loaded if need be (0.5–4 s)."""
     path = weights.path_of(spec.name)
     context = spec.context_tokens or DEFAULT_CONTEXT_TOKENS
     key = (path, spec.slots, spec.threads, context)
-    with _SHELF.lock:
-        if key not in _SHELF.loaded:
+    with _MODELS.lock:
+        if key not in _MODELS.loaded:
             server = load_server(path, slots=spec.slots, threads=spec.threads, context_tokens=context)
             pool = ThreadPoolExecutor(spec.slots, thread_name_prefix=f"llama-{spec.alias}")
-            _SHELF.loaded[key] = _Local(server, pool)
-        return _SHELF.loaded[key]
+            _MODELS.loaded[key] = _LoadedModel(server, pool)
+        return _MODELS.loaded[key]
 
 
 def load_server(path: Path, *, slots: int, threads: int, context_tokens: int, http_key: str | None = None) -> Any:
@@ -140,7 +156,7 @@ def _complete(server: Any, call: ProviderCall) -> dict[str, Any]:
     if call.seed is not None:
         request["seed"] = call.seed
     if call.schema is not None and call.model.structured == "json_schema":
-        request |= held_to(call.schema) or {"response_format": response_format(call)}
+        request |= build_grammar(call.schema) or {"response_format": response_format(call)}
     elif call.schema is not None and call.model.structured == "json_object":
         request["response_format"] = response_format(call)
     try:
@@ -156,7 +172,7 @@ def _error(code: int, error: Exception) -> dict[str, Any]:
     return {"error": {"code": code, "type": "llama.cpp", "message": f"{type(error).__name__}: {error}"}}
 
 
-def held_to(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def build_grammar(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The request field that holds a reply to `schema` on one line, or None where this build cannot.
 
     Given the choice, models this small fill half of their JSON with line breaks and tabs; without them

@@ -1,5 +1,5 @@
 """Any endpoint that speaks OpenAI's chat completions: OpenAI, Azure, vLLM, Ollama, a llama.cpp server,
-and the compatible endpoints of Anthropic, DeepSeek and others.
+and the compatible endpoints of Anthropic, DeepSeek and others; and OpenAI's batch API.
 
 The official SDK sends; its retries are off and its response models unused: the body is read here, so
 that usage and text survive whatever is wrong with it, and HTTP 200 with an error in it is the error.
@@ -7,26 +7,35 @@ that usage and text survive whatever is wrong with it, and HTTP 200 with an erro
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
+from openai.types import Batch
 
 from tasks.foundation.errors import ModelUnavailable
-from tasks.foundation.llm.failures import Border, ProviderFailure, brief, failure_of, retry_after_of, told
-from tasks.foundation.llm.models import api_key
-from tasks.foundation.llm.pricing import OPENAI_URL
-from tasks.foundation.llm.providers.bodies import count_of, fields_of, items_of, object_in, text_of, usage_from
-from tasks.foundation.llm.providers.wire import failure_on_the_way, http_client, redirected
-from tasks.foundation.llm.quota import quota_of
-from tasks.foundation.llm.redaction import encodable
-from tasks.foundation.llm.request import ModelSpec, ProviderCall, RawReply, Usage
+from tasks.foundation.llm.batch import ASK_SECONDS, TRANSFER_SECONDS, JobStatus, Refusal, Result, check_name
+from tasks.foundation.llm.failures import Gone, ProviderFailure, classify_failure, error_text, read_retry_after
+from tasks.foundation.llm.limits.rates import read_quota
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.providers.bodies import (
+    as_fields,
+    as_items,
+    as_text,
+    read_refusal,
+    read_text,
+    read_usage,
+    request_body,
+)
+from tasks.foundation.llm.providers.wire import HttpProvider, http_client
+from tasks.foundation.llm.redaction import brief
+from tasks.foundation.llm.request import ProviderCall, RawReply
 
 _FINISH = {
     "length": "length",
@@ -58,16 +67,24 @@ _STATUS_OF_ERROR = {
 }
 """For HTTP 200 with an error body that has no number: words of its type or code → the status it means."""
 
+_TAG = "colloquy_tag"
+"""The name of our mark in a job's metadata."""
+
+_PAGE = 100
+
+_STATES = {"completed": "completed", "expired": "expired", "cancelled": "cancelled", "failed": "failed"}
+"""A job's last words; every other word means that it still runs."""
+
+_NEVER_RUN = {"batch_expired", "batch_cancelled"}
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-class OpenAIProvider:
+class OpenAIProvider(HttpProvider):
     """Calls one endpoint with one key; `spec` gives both, each call's own model the rest."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        self._key = api_key(spec)
-        self._url = spec.base_url or OPENAI_URL
+        super().__init__(spec)
         self.client = openai.AsyncOpenAI(
             api_key=self._key,
             base_url=self._url,
@@ -78,187 +95,174 @@ class OpenAIProvider:
     async def call(self, call: ProviderCall) -> RawReply:
         """One POST. The time limit covers the whole call, also a server that trickles or hangs."""
         started = time.monotonic()
-        body = _ENCODER.encode(body_of(call)).encode("utf-8")
-        with self.failures(call.model.timeout_seconds):
-            async with asyncio.timeout(call.model.timeout_seconds):
-                response = await self.client.post(
-                    "/chat/completions",
-                    cast_to=httpx2.Response,
-                    content=body,
-                    options={"timeout": call.model.timeout_seconds, "headers": {"Content-Type": "application/json"}},
-                )
+        body = _ENCODER.encode(request_body(call)).encode("utf-8")
+        async with self.asking(call.model.timeout_seconds):
+            response = await self.client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                content=body,
+                options={"timeout": call.model.timeout_seconds, "headers": {"Content-Type": "application/json"}},
+            )
         reply = self.read(response.content)  # bytes: a body that is not UTF-8 is to be noticed
         return replace(
             reply,
             seed_sent=call.seed,
             latency_seconds=time.monotonic() - started,
-            quota=quota_of(response.headers, time.time()),
+            quota=read_quota(response.headers, time.time()),
         )
 
     async def close(self) -> None:
         """Closes the connections."""
         await self.client.close()
 
-    def failures(self, timeout_seconds: float) -> Border:
-        """Within it the SDK's exceptions become ours: ProviderFailure or ModelUnavailable."""
-        return Border(lambda error: self._translated(error, timeout_seconds))
-
-    def read(self, text: str | bytes) -> RawReply:
-        """What a body says, be it a reply or an error, which is raised. Latency and seed are not in it."""
-        return self.read_body(object_in(text, [self._key]))
-
     def read_body(self, body: Mapping[str, Any]) -> RawReply:
-        """The same for a body that is parsed already."""
         if body.get("error"):
             raise self.failure(body["error"])
-        choices = items_of(body.get("choices"))
+        choices = as_items(body.get("choices"))
         if not choices:
-            raise ProviderFailure("server", f"the body has no choices: {self._brief(body)}")
+            raise ProviderFailure("server", f"the body has no choices: {brief(body, [self._key])}")
         choice = choices[0]
         if choice.get("error"):
             raise self.failure(choice["error"])
         ended = str(choice.get("finish_reason")).lower()
         if ended in _BROKEN_OFF:
             raise ProviderFailure("server", f"the endpoint broke off the reply ({ended})")
-        message = fields_of(choice.get("message"))
-        refusal = _refusal_of(message)
-        text = refusal or text_said(message)
+        message = as_fields(choice.get("message"))
+        refusal = read_refusal(message)
+        text = refusal or read_text(message)
         return RawReply(
             text=text,
-            usage=usage_of(body.get("usage"), text),
+            usage=read_usage(body.get("usage"), text),
             finish_reason="refusal" if refusal else _FINISH.get(ended, "stop"),
-            model_reported=text_of(body.get("model")),
+            model_reported=as_text(body.get("model")),
         )
 
-    def _translated(self, error: Exception, seconds: float) -> ProviderFailure | ModelUnavailable:
-        match error:
-            case openai.APIStatusError():
-                return self._status_failure(error)
-            case openai.APIConnectionError():  # which is what the SDK makes of its client's exceptions
-                return failure_on_the_way(error.__cause__ or error, self._url, seconds, [self._key])
-        return failure_on_the_way(error, self._url, seconds, [self._key])
-
-    def _status_failure(self, error: openai.APIStatusError) -> ProviderFailure | ModelUnavailable:
+    def status_failure(self, error: Exception) -> ProviderFailure | ModelUnavailable | None:
+        if not isinstance(error, openai.APIStatusError):
+            return None
         headers = error.response.headers
         if 300 <= error.status_code < 400:
-            return redirected(self._url, error.response, [self._key])
-        failure = failure_of(
+            return self.redirect_failure(error.response)
+        failure = classify_failure(
             error.status_code,
-            told(error.body) or error.message,
-            retry_after_seconds=retry_after_of(headers),
+            error_text(error.body) or error.message,
+            retry_after_seconds=read_retry_after(headers),
             secrets=[self._key],
         )
         if isinstance(failure, ProviderFailure):
-            failure.quota = quota_of(headers, time.time())
+            failure.quota = read_quota(headers, time.time())
         return failure
 
     def failure(self, error: Any, status: int | None = None) -> ProviderFailure | ModelUnavailable:
         """The exception for an error in a body. Without a `status` (it came with HTTP 200) its numeric code
         counts, else the words of its type or code, else its sentences."""
         if status is None:
-            fields = fields_of(error)
+            fields = as_fields(error)
             words = f"{fields.get('code') or ''} {fields.get('type') or ''}".lower().replace("-", "_")
             number = re.search(r"\b[45]\d\d\b", words)
             named = (value for word, value in _STATUS_OF_ERROR.items() if word in words)
             status = int(number.group()) if number else next(named, 200)
-        return failure_of(status, told(error), secrets=[self._key])
-
-    def _brief(self, text: object) -> str:
-        return brief(str(text) or type(text).__name__, [self._key])
+        return classify_failure(status, error_text(error), secrets=[self._key])
 
 
-def body_of(call: ProviderCall) -> dict[str, Any]:
-    """The body of a request; only what the model's entry says it takes.
+class OpenAIBatches:
+    """The batch API of one OpenAI-compatible endpoint: a JSONL file is uploaded, a job over it created, and its output
+    files read. One line in, one line out, in any order:
 
-    It goes through the SDK's own `post`: `create` walks every value of the body along its types first, which takes
-    half of the time of a request.
+        {"custom_id": "ab12…", "method": "POST", "url": "/v1/chat/completions", "body": {…}}
+        {"custom_id": "ab12…", "response": {"status_code": 200, "body": {…}}, "error": null}
+
+    Requests that failed are in a second file of the same form; those a job did not come to before it
+    expired are there with the error `batch_expired`.
     """
-    model = call.model
-    sent: dict[str, Any] = {
-        "model": model.name,
-        "messages": [{"role": part.role, "content": part.content} for part in call.messages],
-        model.max_tokens_field: call.max_tokens,
-    }
-    if model.sends_temperature:
-        sent["temperature"] = call.temperature
-    if call.seed is not None:
-        sent["seed"] = call.seed
-    if call.schema is not None and (format_ := response_format(call)) is not None:
-        sent["response_format"] = format_
-    return {**sent, **model.extra_body}
 
+    max_requests = 50_000
+    max_bytes = 200_000_000
 
-def response_format(call: ProviderCall) -> dict[str, Any] | None:
-    """How the endpoint is asked for JSON; None where it is asked only in words."""
-    match call.model.structured:
-        case "json_schema":
-            name = re.sub(r"[^A-Za-z0-9_-]", "_", call.schema_name)[:64] or "reply"
-            held: dict[str, Any] = {"name": name, "schema": call.schema}
-            if call.model.strict_schema:
-                held["strict"] = True
-            return {"type": "json_schema", "json_schema": held}
-        case "json_object":
-            return {"type": "json_object"}
-        case "prompt":
-            return None
+    def __init__(self, spec: ModelSpec) -> None:
+        self._live = OpenAIProvider(spec)
+        self._client = self._live.client
 
+    def line(self, key: str, call: ProviderCall) -> bytes:
+        request = {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": request_body(call)}
+        return json.dumps(request, separators=(",", ":")).encode() + b"\n"
 
-def usage_of(usage: Any, text: str) -> Usage:
-    """The tokens reported beside `text`, whichever of the names in use a vendor gives them."""
-    within = fields_of(fields_of(usage).get("prompt_tokens_details"))
-    return usage_from(
-        prompt=count_of(usage, "prompt_tokens"),
-        completion=count_of(usage, "completion_tokens"),
-        total=count_of(usage, "total_tokens"),
-        cached=_first_count((within, "cached_tokens"), *((usage, name) for name in _CACHED)),
-        written=_first_count(*((within, name) for name in _WRITTEN), *((usage, name) for name in _WRITTEN)),
-        reasoning=count_of(fields_of(usage).get("completion_tokens_details"), "reasoning_tokens"),
-        with_text=bool(text),
-    )
+    async def upload(self, path: Path, tag: str) -> str:
+        with path.open("rb") as file:
+            async with self._live.asking(TRANSFER_SECONDS):
+                uploaded = await self._client.files.create(
+                    file=(f"{tag}.jsonl", file), purpose="batch", timeout=TRANSFER_SECONDS
+                )
+                return check_name(uploaded.id, "file")
 
+    async def create(self, file: str, tag: str, model: str) -> str:
+        async with self._live.asking(ASK_SECONDS):
+            batch = await self._client.batches.create(
+                input_file_id=file,
+                endpoint="/v1/chat/completions",
+                completion_window="24h",
+                metadata={_TAG: tag},
+                timeout=ASK_SECONDS,
+            )
+            return check_name(batch.id, "job")
 
-_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
-_WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
-"""Vendors' names for the part of the prompt that was read from their cache, and for what was written to it."""
+    async def find(self, tag: str) -> str | None:
+        async with self._live.asking(TRANSFER_SECONDS):
+            async for batch in self._client.batches.list(limit=_PAGE, timeout=ASK_SECONDS):
+                if (batch.metadata or {}).get(_TAG) == tag:
+                    return check_name(batch.id, "job")
+        return None
 
+    async def status(self, job_id: str) -> JobStatus:
+        async with self._live.asking(ASK_SECONDS):
+            try:
+                batch = await self._client.batches.retrieve(job_id, timeout=ASK_SECONDS)
+            except openai.NotFoundError:
+                raise Gone from None
+            return self._read_status(batch)
 
-def _first_count(*places: tuple[Any, str]) -> int | None:
-    counts = (count_of(fields, name) for fields, name in places)
-    return next((count for count in counts if count is not None), None)
+    async def download(self, file: str, path: Path) -> None:
+        async with self._live.asking(TRANSFER_SECONDS):
+            try:
+                content = self._client.files.with_streaming_response.content(file, timeout=TRANSFER_SECONDS)
+                async with content as response:
+                    await response.stream_to_file(path)
+            except openai.NotFoundError:
+                raise Gone from None
 
+    def read(self, line: bytes) -> Result:
+        item = json.loads(line)
+        key, response, error = item["custom_id"], item.get("response"), item.get("error")
+        if error and error.get("code") in _NEVER_RUN:
+            return Result(key, None)
+        if error or not response:
+            return Result(key, self._live.failure(error or {"message": "neither a response nor an error"}))
+        status, body = response["status_code"], response["body"]
+        if status != 200:
+            return Result(key, self._live.failure(body.get("error") or body, status))
+        return Result.read(key, lambda: self._live.read_body(body))
 
-def _refusal_of(message: Mapping[str, Any]) -> str:
-    """What the model said in refusing, in a field of its own or as a part of the content; empty: it did not."""
-    if isinstance(refusal := message.get("refusal"), str) and refusal:
-        return refusal
-    return "".join(str(part.get("refusal") or "") for part in items_of(message.get("content")))
+    async def close(self) -> None:
+        await self._live.close()
 
+    def _read_status(self, batch: Batch) -> JobStatus:
+        state: Any = _STATES.get(batch.status, "running")
+        counts = batch.request_counts
+        done = counts.completed + counts.failed if counts else None
+        if state == "running":
+            return JobStatus("running", done)
+        ended = batch.completed_at or batch.expired_at or batch.cancelled_at or batch.failed_at
+        return JobStatus(
+            state,
+            done,
+            files=tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
+            seconds=max(0.0, ended - batch.created_at) if ended else None,
+            failure=self._read_refusal(batch) if state == "failed" else None,
+        )
 
-def text_said(message: Mapping[str, Any]) -> str:
-    """What the model says: a string, or a list of parts of which those count that are text. Where that is nothing, what
-    it thought, marked as such, so that a reply of thoughts alone is told from none."""
-    content = message.get("content")
-    parts = items_of(content)
-    said = content if isinstance(content, str) else "".join(_words(part) for part in parts if not _is_thought(part))
-    if said.strip():
-        return encodable(said)
-    thought = "".join(_words(part) for part in parts if _is_thought(part)) or _first_text(message, _THOUGHTS)
-    return encodable(f"<think>{thought}</think>" if thought.strip() else said)
-
-
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Vendors' names for the field of a message, and the type of a part, that holds what the model thought."""
-
-
-def _is_thought(part: Mapping[str, Any]) -> bool:
-    return any(name in str(part.get("type")) for name in ("reasoning", "thinking", "thought"))
-
-
-def _words(part: Mapping[str, Any]) -> str:
-    """The text of a part, be it a string or, as thoughts are with some vendors, a list of parts."""
-    inner = part.get("text") or part.get("thinking") or part.get("summary") or ""
-    return inner if isinstance(inner, str) else "".join(_words(each) for each in items_of(inner))
-
-
-def _first_text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((text for name in names if isinstance(text := fields.get(name), str) and text.strip()), "")
+    def _read_refusal(self, batch: Batch) -> Refusal:
+        """Why the job as a whole was refused; a full queue is the one reason that passes."""
+        errors = (batch.errors and batch.errors.data) or []
+        first = errors[0].to_dict() if errors else {"message": "the provider gives no reason"}
+        queue_is_full = first.get("code") == "token_limit_exceeded"
+        return self._live.failure(first, 429 if queue_is_full else 400)

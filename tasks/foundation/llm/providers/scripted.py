@@ -1,4 +1,4 @@
-"""Replies from a list or a callable: tests, and pipelines that run without any model.
+"""Replies from a callable: for tests, and for pipelines that run without any model.
 
 In configs/models.yaml the model's name is an import path, `package.module:function`, so that another
 process finds the same callable. `from_schema` below answers any schema with plausible values that
@@ -17,68 +17,57 @@ import json
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import seed_of
+from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.llm.schema_filler import SchemaFiller
 
 Scripted = str | RawReply | Exception
-Answerer = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
+Script = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
 
 LATENCY_ENV = "COLLOQUY_SCRIPTED_LATENCY"
 """Seconds that every scripted call takes; for trying out kills and progress reports."""
 
 
 class ScriptedProvider:
-    """Answers from `replies` in order, from a callable, or (None) from the callable each model names.
+    """Answers each call by the callable that its model names."""
 
-    A list that runs out raises AssertionError: an unexpected call is a fault of the test or the code.
-    """
-
-    def __init__(self, replies: Sequence[Scripted] | Answerer | None = None) -> None:
-        self.calls: list[ProviderCall] = []
-        self._answerer = replies if callable(replies) else None
-        self._waiting = None if replies is None or callable(replies) else list(replies)
-        self._keep_calls = replies is not None
+    def __init__(self, spec: ModelSpec) -> None:
+        """One client serves all scripted models."""
 
     async def call(self, call: ProviderCall) -> RawReply:
-        """The next reply; text becomes a RawReply that stopped by itself, exceptions are raised."""
-        if self._keep_calls:
-            self.calls.append(call)
-        started = time.monotonic()
-        if latency := float(os.environ.get(LATENCY_ENV, "0") or 0):
-            await asyncio.sleep(latency)
-        reply = await self._reply(call)
-        if isinstance(reply, Exception):
-            raise reply
-        if isinstance(reply, RawReply):
-            return reply
-        return as_reply(reply, call, time.monotonic() - started)
+        """What the callable says; text becomes a reply that stopped by itself, exceptions are raised."""
+        return await answer(find_callable(call.model.name), call)
 
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def _reply(self, call: ProviderCall) -> Scripted:
-        if self._waiting is not None:
-            if not self._waiting:
-                raise AssertionError(f"The scripted replies ran out at call {len(self.calls)} ({call.model.alias}).")
-            return self._waiting.pop(0)
-        answerer = self._answerer or resolve(call.model.name)
-        reply = answerer(call)
-        return await reply if inspect.isawaitable(reply) else reply
+
+async def answer(script: Script, call: ProviderCall) -> RawReply:
+    """The reply of a script to a call, with the latency it took."""
+    started = time.monotonic()
+    if latency := float(os.environ.get(LATENCY_ENV, "0") or 0):
+        await asyncio.sleep(latency)
+    reply = script(call)
+    if inspect.isawaitable(reply):
+        reply = await reply
+    if isinstance(reply, Exception):
+        raise reply
+    return reply if isinstance(reply, RawReply) else make_reply(reply, call, time.monotonic() - started)
 
 
-def as_reply(text: str, call: ProviderCall, latency_seconds: float = 0.0) -> RawReply:
+def make_reply(text: str, call: ProviderCall, latency_seconds: float = 0.0) -> RawReply:
     """`text` as a complete reply; tokens are counted as four characters each."""
     prompt = sum(len(message.content) for message in call.messages)
-    usage = Usage(_tokens(prompt), 0, _tokens(len(text)), 0)
+    usage = Usage(_count_tokens(prompt), 0, _count_tokens(len(text)), 0)
     return RawReply(text, usage, "stop", call.model.name, call.seed, latency_seconds)
 
 
-def resolve(name: str) -> Answerer:
+def find_callable(name: str) -> Script:
     """The callable that `package.module:function` names; ConfigError when there is none."""
     module_name, _, function_name = name.partition(":")
     try:
@@ -89,7 +78,16 @@ def resolve(name: str) -> Answerer:
         ) from None
     if not callable(found):
         raise ConfigError(f"Expected {name!r} to be a function of one ProviderCall, found {type(found).__name__}.")
-    return cast(Answerer, found)
+    return cast(Script, found)
+
+
+def missing_callable(spec: ModelSpec) -> str | None:
+    """Why the model's name is no callable, or None."""
+    try:
+        find_callable(spec.name)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 def from_schema(call: ProviderCall) -> str:
@@ -103,5 +101,5 @@ def from_schema(call: ProviderCall) -> str:
     return json.dumps(filler.fill(call.schema), ensure_ascii=False)
 
 
-def _tokens(characters: int) -> int:
+def _count_tokens(characters: int) -> int:
     return (characters + 3) // 4

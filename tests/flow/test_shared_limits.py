@@ -8,15 +8,15 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.shared_limits import PrefectLender, limit_name
-from tasks.foundation.llm.limits import Gate, Result
+from flows.shared_limits import PrefectLimits, limit_name
+from tasks.foundation.llm.limits.gate import Gate, Result
 from tests.flow.conftest import PrefectServer
 
 pytestmark = pytest.mark.flow
 
 
 async def test_two_workers_draw_on_one_limit_and_ask_the_server_for_blocks(prefect_server: PrefectServer) -> None:
-    gates = [Gate("Org/model", max_in_flight=8, requests_per_minute=6000, lender=PrefectLender()) for _ in range(2)]
+    gates = [Gate("Org/model", max_in_flight=8, requests_per_minute=6000, shared=PrefectLimits()) for _ in range(2)]
 
     async def ask(gate: Gate, calls: int) -> None:
         for _ in range(calls):
@@ -32,16 +32,16 @@ async def test_two_workers_draw_on_one_limit_and_ask_the_server_for_blocks(prefe
 
 async def test_a_block_that_is_not_there_yet_is_waited_for(prefect_server: PrefectServer) -> None:
     with temporary_settings({PREFECT_API_URL: prefect_server.api}):
-        lender = PrefectLender()
+        limits = PrefectLimits()
         for _ in range(3):
-            await lender.borrow("scarce/requests", 600, 2)
+            await limits.acquire("scarce/requests", 600, 2)
         async with get_client() as client:
             limit = await client.read_global_concurrency_limit_by_name(limit_name("scarce/requests"))
     assert limit.active_slots <= 2
 
 
 async def test_a_server_that_is_gone_leaves_each_worker_its_own_pace(caplog: pytest.LogCaptureFixture) -> None:
-    gate = Gate("m", max_in_flight=8, requests_per_minute=600, lender=PrefectLender())
+    gate = Gate("m", max_in_flight=8, requests_per_minute=600, shared=PrefectLimits())
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
         gate.leave(await gate.enter("judge"), Result())
     assert "this process keeps to the limit alone" in caplog.text

@@ -17,9 +17,11 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fakes.http import listening
+
 KEY = "sk-test-SECRETSECRETSECRET"
 
-Fate = Callable[[str, int], str]
+Ending = Callable[[str, int], str]
 """From a request's last user message and how often it was asked before to what becomes of it: `answered`,
 `failed <status>`, `expired`, `missing` or `twice`."""
 
@@ -33,7 +35,7 @@ def words_for(message: str) -> str:
 class BatchServer(ABC):
     """A provider. Jobs run for `polls` questions, then end in the state `ends`."""
 
-    fate: Fate = lambda message, asked: "answered"
+    ending: Ending = lambda message, asked: "answered"
     reply: Callable[[str], str] = words_for
     polls: int = 1
     ends: str = "completed"
@@ -100,9 +102,9 @@ class BatchServer(ABC):
         """Makes the output of a job that ends, in the provider's form."""
 
     def outcome(self, message: str) -> str:
-        fate = self.fate(message, self.asked[message])
+        ending = self.ending(message, self.asked[message])
         self.asked[message] += 1
-        return fate
+        return ending
 
     def joined(self, lines: list[dict[str, Any]]) -> bytes:
         texts = [json.dumps(line, ensure_ascii=False) for line in lines] + self.raw_lines
@@ -121,7 +123,6 @@ class OpenAIServer(BatchServer):
             web.post("/v1/batches", self.create),
             web.get("/v1/batches", self.list),
             web.get("/v1/batches/{name}", self.retrieve),
-            web.post("/v1/batches/{name}/cancel", self.cancel),
             web.post("/v1/chat/completions", self.live),
         ]
 
@@ -170,12 +171,6 @@ class OpenAIServer(BatchServer):
         state = self.step(self.jobs[name])
         return web.json_response(self.batch(name, "in_progress" if state == "running" else state))
 
-    async def cancel(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"]
-        self.jobs[name]["polls"] = 0
-        self.ends = "cancelled"
-        return web.json_response(self.batch(name, "cancelling"))
-
     async def content(self, request: web.Request) -> web.Response:
         return web.Response(body=self.files[request.match_info["name"]])
 
@@ -209,16 +204,16 @@ class OpenAIServer(BatchServer):
         errors: list[dict[str, Any]] = []
         for line in reversed(job["requests"]):
             key, body = line["custom_id"], line["body"]
-            fate = self.outcome(body["messages"][-1]["content"])
+            ending = self.outcome(body["messages"][-1]["content"])
             answer = {"custom_id": key, "response": {"status_code": 200, "body": self.completion(body)}, "error": None}
-            if fate in ("answered", "twice"):
+            if ending in ("answered", "twice"):
                 self.charged[key] += 1
-                output += [answer, answer | {"response": {"status_code": 500, "body": {}}}][: 1 + (fate == "twice")]
-            elif fate.startswith("failed"):
-                status = int(fate.split()[1])
+                output += [answer, answer | {"response": {"status_code": 500, "body": {}}}][: 1 + (ending == "twice")]
+            elif ending.startswith("failed"):
+                status = int(ending.split()[1])
                 error = {"error": {"message": "no luck", "type": "x", "code": None}}
                 errors.append({"custom_id": key, "response": {"status_code": status, "body": error}, "error": None})
-            elif fate == "expired":
+            elif ending == "expired":
                 expired = {"code": "batch_expired", "message": "not run in time"}
                 errors.append({"custom_id": key, "response": None, "error": expired})
         job["output_file_id"] = self.add(self.joined(output + self.unknown_lines))
@@ -246,7 +241,6 @@ class GeminiServer(BatchServer):
             web.get("/v1beta/files/{name}", self.content),
             web.get("/v1beta/batches", self.list),
             web.get("/v1beta/batches/{name}", self.get),
-            web.post("/v1beta/batches/{name}", self.cancel),
             web.post("/v1beta/models/{call}", self.model),
         ]
 
@@ -290,12 +284,6 @@ class GeminiServer(BatchServer):
             return _error(404)
         return web.json_response(self.operation(name, self.step(self.jobs[name])))
 
-    async def cancel(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"].removesuffix(":cancel")
-        self.jobs[name]["polls"] = 0
-        self.ends = "cancelled"
-        return web.json_response({})
-
     async def content(self, request: web.Request) -> web.Response:
         assert request.query["alt"] == "media"
         return web.Response(body=self.files[request.match_info["name"].removesuffix(":download")])
@@ -317,13 +305,13 @@ class GeminiServer(BatchServer):
         lines: list[dict[str, Any]] = []
         for line in job["requests"]:
             key, body = line["key"], line["request"]
-            fate = self.outcome(body["contents"][-1]["parts"][0]["text"])
+            ending = self.outcome(body["contents"][-1]["parts"][0]["text"])
             answer = {"key": key, "response": self.response(body)}
-            if fate in ("answered", "twice"):
+            if ending in ("answered", "twice"):
                 self.charged[key] += 1
-                lines += [answer, {"key": key, "error": {"code": 13}}][: 1 + (fate == "twice")]
-            elif fate.startswith("failed"):
-                code = {429: 8, 500: 13, 400: 3}[int(fate.split()[1])]
+                lines += [answer, {"key": key, "error": {"code": 13}}][: 1 + (ending == "twice")]
+            elif ending.startswith("failed"):
+                code = {429: 8, 500: 13, 400: 3}[int(ending.split()[1])]
                 lines.append({"key": key, "error": {"code": code, "message": "no luck"}})
         job["output"] = self.add(self.joined(lines + self.unknown_lines))
 
@@ -349,14 +337,8 @@ async def serving(server: BatchServer) -> AsyncIterator[BatchServer]:
 
     app = web.Application(middlewares=[with_key], client_max_size=2**30)
     app.add_routes(server.routes())  # type: ignore[attr-defined]
-    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(app) as server.url:
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def _error(status: int, headers: dict[str, str] | None = None, message: str = "no luck") -> web.Response:
