@@ -64,4 +64,4 @@ def check_models(workspace: Workspace, todo: Sequence[Standing]) -> None:
         lines = [f"{problem} ({', '.join(dict.fromkeys(stages))})" for problem, stages in missing.items()]
         raise ModelUnavailable("some models cannot be asked; nothing was started:\n  " + "\n  ".join(lines))
     if any(chain.stage(standing.stage).encodes for standing in todo):
-        _ = workspace.encoder.place
+        _ = workspace.encoder.weights_folder

@@ -16,13 +16,13 @@ def list_models() -> None:
     from rich.table import Table
 
     from flows.cli.screen import terminal
-    from tasks.foundation.weights import listing, models_dir
+    from tasks.foundation.weights import list_models, models_dir
 
     table = Table(box=SIMPLE_HEAD)
     for column in ("model", "MB", "licence", "publisher", "here", "note"):
         table.add_column(column, justify="right" if column == "MB" else "left")
-    for each in listing():
-        here = "yes" if each.path else "no"
+    for each, is_here in list_models():
+        here = "yes" if is_here else "no"
         table.add_row(each.name, f"{each.bytes / 1e6:.0f}", each.licence, each.publisher, here, each.note)
     console = terminal()
     console.print(table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,9 +80,9 @@ def _at_thresholds(
     """For each pool what remains at the build's own threshold and the others; who is left out of that, in words; the
     build's threshold, and the size of pools."""
     from tasks.foundation.store.views import open_views
+    from tasks.foundation.tables.languages import LANGUAGES
     from tasks.foundation.texts.encoder import Encoder
-    from tasks.foundation.texts.languages import LANGUAGES
-    from tasks.personas.rethreshold import added, load_pool, remaining
+    from tasks.personas.rethreshold import count_remaining, load_pool
 
     parts: dict[str, list[list[Remaining]]] = {}
     left_out: list[str] = []
@@ -92,16 +94,18 @@ def _at_thresholds(
         for pool, language, n in connection.execute(POOLS).fetchall():
             similarity = workspace.similarity(language)
             if not isinstance(similarity, Encoder):
-                left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.told}")
+                left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.explanation}")
                 continue
-            encoder = similarity.reading(dedup["encode"])
+            encoder = similarity.with_long_texts(dedup["encode"])
             chunks = _chunks(connection, pool, language, named=pool in naming)
             stored = load_pool(pool, n, chunks, encoder)
             if misnamed := n - len(stored.ids):
                 left_out.append(f"{pool}: {misnamed:,} said to be {LANGUAGES[language]} that are not are not counted")
-            found = [remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
+            found = [count_remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
             parts.setdefault(pool, []).append(found)
-    pools = {pool: [added(line) for line in zip(*some, strict=True)] for pool, some in parts.items()}
+    pools = {
+        pool: [functools.reduce(operator.add, line) for line in zip(*some, strict=True)] for pool, some in parts.items()
+    }
     return pools, left_out, dedup["threshold"], settings["personas"]["pool_size"]
 
 

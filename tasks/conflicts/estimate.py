@@ -19,8 +19,8 @@ from tasks.foundation.planning.estimate import Ask, Estimate, Kind, Portion, Vie
 from tasks.foundation.planning.extremes import largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.scenes import Conflict
-from tasks.foundation.texts.languages import LANGUAGES
 
 LEAST_COHERENT = 0.25
 """Of the pairings; a plausible least, unless `conflicts.if_none` expects that none is."""

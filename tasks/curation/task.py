@@ -33,8 +33,8 @@ from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.operations import Reject
-from tasks.foundation.texts.languages import LANGUAGES
 
 log = logging.getLogger(__name__)
 

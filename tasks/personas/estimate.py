@@ -9,9 +9,9 @@ from tasks.foundation.planning.extremes import SHORT_PHRASE, filler, largest, sm
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span
 from tasks.foundation.settings.taxonomies import Label, taxonomy
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import BigFive, PersonaCandidate, PersonaPoolRow
-from tasks.foundation.texts.languages import LANGUAGES
-from tasks.personas.attributes import INSPIRATION_CHARACTERS, CharacterBrief
+from tasks.personas.characters import INSPIRATION_CHARACTERS, CharacterBrief
 from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
 from tasks.personas.task import as_character
 

@@ -9,8 +9,8 @@ from tasks.foundation.planning.extremes import filler, largest, smallest
 from tasks.foundation.planning.meter import PromptSize
 from tasks.foundation.planning.span import Span
 from tasks.foundation.settings.sections import ScenesSection
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.scenes import Scene, SeedDialogue, SeedTurn
-from tasks.foundation.texts.languages import LANGUAGES
 from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
 
 

@@ -21,7 +21,7 @@ from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import read_frame
 from tasks.foundation.tables import TABLES
-from tests.unit.source_stages import WordEncoder
+from tests.fakes.encoders import WordEncoder
 
 BUILD = "planned"
 ASKED: Counter[str] = Counter()

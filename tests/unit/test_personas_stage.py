@@ -15,8 +15,13 @@ from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
-from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, without_identity
-from tasks.personas.inspirations import of_pools
+from tasks.personas.characters import (
+    BAND_WEIGHTS,
+    cut_to_sentences,
+    draw_briefs,
+    inspirations_of_pools,
+    remove_identity,
+)
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.unit.source_stages import SAMPLE, FakeAsker, FakeContext, rows_of, write_jsonl
@@ -112,7 +117,7 @@ def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[Fake
     assert len(set(prepared.items)) == len(prepared.items)
 
 
-POOLS = of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for i in range(5)] for pool in "ab"})
+POOLS = inspirations_of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for i in range(5)] for pool in "ab"})
 
 
 @given(st.integers(0, 2**40), st.integers(1, 30))
@@ -144,13 +149,13 @@ def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
         "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race ethnicity: White (Norse). "
         "Work: title: pilot. Living situation: alone."
     )
-    assert without_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
-    assert without_identity("A woman. She rows.") == "She rows."
-    assert without_identity("Age: 52.") == "Age: 52."
+    assert remove_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
+    assert remove_identity("A woman. She rows.") == "She rows."
+    assert remove_identity("Age: 52.") == "Age: 52."
 
 
 def test_without_a_persona_no_character_is_drawn() -> None:
-    assert draw_briefs("en", 4, of_pools({"a": []}), 1) == []
+    assert draw_briefs("en", 4, inspirations_of_pools({"a": []}), 1) == []
 
 
 def test_the_band_weights_are_of_bands_that_exist() -> None:
@@ -167,7 +172,7 @@ def test_the_band_weights_are_of_bands_that_exist() -> None:
     ],
 )
 def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, expected: str) -> None:
-    assert beginning(text, most) == expected
+    assert cut_to_sentences(text, most) == expected
 
 
 def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:

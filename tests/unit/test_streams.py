@@ -98,7 +98,9 @@ def test_an_endless_answer_ends_with_its_reader(tmp_path: Path) -> None:
 
 def test_too_little_address_space_is_told_in_words(tmp_path: Path) -> None:
     limit = 300 * 2**20
-    code = "import resource, flows.cli.main; resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)); flows.cli.main.main()"
+    code = (
+        "import resource, flows.cli.main; resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)); flows.cli.main.main()"
+    )
     command = [sys.executable, "-c", code.replace("LIMIT, LIMIT", f"{limit}, {limit}"), "status"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == memory.EXIT_CODE and "Traceback" not in done.stderr

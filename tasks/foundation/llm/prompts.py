@@ -27,7 +27,7 @@ from tasks.foundation.llm.defuse import defused
 from tasks.foundation.llm.request import Message
 from tasks.foundation.settings.checkout import ROOT
 from tasks.foundation.settings.strict_yaml import load_yaml
-from tasks.foundation.texts.languages import LANGUAGES
+from tasks.foundation.tables.languages import LANGUAGES
 
 PROMPTS = ROOT / "prompts"
 _TAG = re.compile(r"</?([a-z][a-z0-9_]*)>", re.IGNORECASE)

@@ -11,7 +11,7 @@ from tasks.foundation.errors import StoreError, TableError
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.run.workspace import Workspace
 from tasks.foundation.settings import Settings
-from tasks.foundation.sources.revisions import Revisions
+from tasks.foundation.sources.hub import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.parts import PartWriter, portion, read_frame, read_portion

@@ -10,9 +10,9 @@ from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.llm.request import ModelSpec
 from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.languages import LANGUAGES
 from tasks.foundation.texts.similarity import Similarity, similarity_of
 
 

@@ -20,7 +20,7 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 lines.setdefault((key.tag, key.value), []).append(key.start_mark.line + 1)
-        twice = [f"{key} is given twice, {_told(found)}" for (_, key), found in lines.items() if len(found) > 1]
+        twice = [f"{key} is given twice, {_list_lines(found)}" for (_, key), found in lines.items() if len(found) > 1]
         if twice:
             raise GivenTwice("; ".join(twice))
         return node
@@ -31,7 +31,7 @@ def load_yaml(text: str) -> Any:
     return yaml.load(text, _Loader)
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object (`object_pairs_hook`); GivenTwice for a key that it has again with another value."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -45,6 +45,6 @@ def _written(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
 
 
-def _told(lines: list[int]) -> str:
+def _list_lines(lines: list[int]) -> str:
     *first, last = map(str, sorted(set(lines)))
     return f"lines {', '.join(first)} and {last}" if first else f"line {last}"

