@@ -79,32 +79,35 @@ def _at_thresholds(
 ) -> tuple[dict[str, list[Remaining]], list[str], float, int]:
     """For each pool what remains at the build's own threshold and the others; who is left out of that, in words; the
     build's threshold, and the size of pools."""
+    from tasks.foundation.settings.sections import PersonaSource
     from tasks.foundation.store.views import open_views
     from tasks.foundation.tables.languages import LANGUAGES
     from tasks.foundation.texts.encoder import Encoder
     from tasks.personas.rethreshold import count_remaining, load_pool
 
-    parts: dict[str, list[list[Remaining]]] = {}
+    by_language: dict[str, list[list[Remaining]]] = {}
     left_out: list[str] = []
     with open_views(layout, build) as connection:
         settings, workspace = _made_with(layout, build)
         dedup, seed = settings["personas"]["dedup"], settings["run"]["seed"]
         each = sorted({dedup["threshold"], *thresholds})
-        naming = {source["pool"] for source in settings["personas"]["sources"] if _names_language(source)}
+        sources = map(PersonaSource.model_validate, settings["personas"]["sources"])
+        naming = {source.pool for source in sources if source.names_language}
         for pool, language, n in connection.execute(POOLS).fetchall():
             similarity = workspace.similarity(language)
             if not isinstance(similarity, Encoder):
                 left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.explanation}")
                 continue
             encoder = similarity.with_long_texts(dedup["encode"])
-            chunks = _chunks(connection, pool, language, named=pool in naming)
-            stored = load_pool(pool, n, chunks, encoder)
+            personas = _read_personas(connection, pool, language, named=pool in naming)
+            stored = load_pool(pool, n, personas, encoder)
             if misnamed := n - len(stored.ids):
                 left_out.append(f"{pool}: {misnamed:,} said to be {LANGUAGES[language]} that are not are not counted")
             found = [count_remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
-            parts.setdefault(pool, []).append(found)
+            by_language.setdefault(pool, []).append(found)
     pools = {
-        pool: [functools.reduce(operator.add, line) for line in zip(*some, strict=True)] for pool, some in parts.items()
+        pool: [functools.reduce(operator.add, line) for line in zip(*lines, strict=True)]
+        for pool, lines in by_language.items()
     }
     return pools, left_out, dedup["threshold"], settings["personas"]["pool_size"]
 
@@ -122,13 +125,7 @@ def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
     return commit.record["settings"], Workspace.open(commit.record["profile"], overrides, layout)
 
 
-def _names_language(source: dict[str, Any]) -> bool:
-    from tasks.foundation.settings.sections import PersonaSource
-
-    return PersonaSource.model_validate(source).names_language
-
-
-def _chunks(
+def _read_personas(
     connection: duckdb.DuckDBPyConnection, pool: str, language: str, *, named: bool
 ) -> Iterator[list[tuple[str, str]]]:
     """The personas of a pool and language; where the language is `named`, only those that are in it: no encoder has

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
+from tasks.foundation.texts import approximate, nearest
 from tasks.personas.characters import (
     BAND_WEIGHTS,
     cut_to_sentences,
@@ -188,6 +190,19 @@ def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning(caplog: pyt
     assert "personas.pool_size" in caplog.text
     prepared.accounting.check("personas")
     assert "not_sampled" not in prepared.accounting.filtered
+
+
+def test_an_approximate_search_says_how_many_near_duplicates_it_found(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(nearest, "WORTH_APPROXIMATING", 0)
+    monkeypatch.setattr(approximate, "PROBES", 1000)  # all lists
+    dropped = []
+    for way in ("exact", "approximate"):
+        context = FakeContext(STAGE, f"personas.dedup.search={way}")
+        dropped.append({row.row_id for row in rows_of(STAGE.prepare(context).rows["duplicates"])})  # type: ignore[attr-defined]
+    assert re.search(r"dedup.search is approximate. Of \d+ sampled .* found one for \d+", caplog.text)
+    assert dropped[0] == dropped[1]
 
 
 def test_two_pools_of_one_file_do_not_share_reject_keys() -> None:

@@ -87,6 +87,11 @@ def test_a_knob_is_no_part_of_what_a_fingerprint_hashes(knobs: dict[str, Any]) -
         assert before != after and without_knobs(before) == without_knobs(after)
 
 
+def test_another_way_of_searching_is_another_fingerprint() -> None:
+    exact, approximate = (load_settings("test", [f"personas.dedup.search={way}"]) for way in ("exact", "approximate"))
+    assert without_knobs(exact.personas) != without_knobs(approximate.personas)
+
+
 def test_settings_that_are_no_knobs_stay_wherever_they_stand() -> None:
     settings = load_settings("test")
     for name, section in settings:

@@ -194,7 +194,7 @@ class EncoderSection(Section):
     en: str
     zh: str | None
     precision: Literal["float32", "bfloat16"]
-    threads: Positive
+    threads: Annotated[Positive, Knob]  # speed
 
     def of(self, language: str) -> str | None:
         found: str | None = getattr(self, language)

@@ -137,35 +137,42 @@ def deduplicate_language(
 ) -> Deduplicated:
     """Who is kept of some rows, all of one language: by the encoder those that it can read, by their characters all
     others, and neither held against the other."""
-    encoder = similarity if isinstance(similarity, Encoder) else None
-    others = list(rows) if encoder is None else [row for row in rows if row in texts.foreign]
-    results = []
-    if others:
-        ids, keys = ([column[row] for row in others] for column in (texts.ids, texts.keys))
-        by_characters = deduplicate_texts(
-            ids, keys, lambda row: texts.text_of(others[row]), language, threshold=jaccard, seed=seed
-        )
-        results.append(_among(by_characters, others))
-    if encoder is not None and others:
-        log.warning(
-            "%s: %d of %d texts said to be %s are in another language and are compared by their characters",
-            *(texts.name, len(others), len(rows), LANGUAGES[language]),
-        )
-    if encoder is not None and len(others) < len(rows):
-        native = [row for row in rows if row not in texts.foreign]
-        ids, keys = ([column[row] for row in native] for column in (texts.ids, texts.keys))
-        by_encoder = deduplicate(
-            ids,
-            keys,
-            texts.encode(encoder, native),
-            lambda row: encoder.encode_alone(texts.text_of(native[row])),
-            threshold=cosine,
-            seed=seed,
-            search=search,
-            slack=encoder.slack,
-        )
-        results.append(_among(by_encoder, native))
+    if not isinstance(similarity, Encoder):
+        return _by_characters(texts, rows, language, jaccard, seed)
+    foreign = [row for row in rows if row in texts.foreign]
+    if not foreign:
+        return _by_encoder(texts, rows, similarity, cosine, seed, search)
+    log.warning(
+        "%s: %d of %d texts said to be %s are in another language and are compared by their characters",
+        *(texts.name, len(foreign), len(rows), LANGUAGES[language]),
+    )
+    results = [_by_characters(texts, foreign, language, jaccard, seed)]
+    if native := [row for row in rows if row not in texts.foreign]:
+        results.append(_by_encoder(texts, native, similarity, cosine, seed, search))
     return join_results(results, texts.ids, seed)
+
+
+def _by_characters(texts: Texts, rows: Sequence[int], language: Language, threshold: float, seed: int) -> Deduplicated:
+    ids, keys = ([column[row] for row in rows] for column in (texts.ids, texts.keys))
+    found = deduplicate_texts(ids, keys, lambda row: texts.text_of(rows[row]), language, threshold=threshold, seed=seed)
+    return _among(found, rows)
+
+
+def _by_encoder(
+    texts: Texts, rows: Sequence[int], encoder: Encoder, threshold: float, seed: int, search: SearchName
+) -> Deduplicated:
+    ids, keys = ([column[row] for row in rows] for column in (texts.ids, texts.keys))
+    found = deduplicate(
+        ids,
+        keys,
+        texts.encode(encoder, rows),
+        lambda row: encoder.encode_alone(texts.text_of(rows[row])),
+        threshold=threshold,
+        seed=seed,
+        search=search,
+        slack=encoder.slack,
+    )
+    return _among(found, rows)
 
 
 def _among(found: Deduplicated, rows: Sequence[int]) -> Deduplicated:
@@ -306,11 +313,13 @@ class _Walk:
 
     order: list[int]
     keys: Sequence[str]
+    """Equal for equal texts."""
     vectors: np.ndarray
     exact_vector: ExactVector
     threshold: float
     search: KeptSearch
     slack: float
+    """How far a cosine of `vectors` may be from that of `exact_vector`."""
     first: dict[str, int] = field(default_factory=dict)
     """Kept steps by key."""
     dropped: dict[int, Dropped] = field(default_factory=dict)
@@ -333,7 +342,7 @@ class _Walk:
     def result(self) -> Deduplicated:
         kept = (self.order[step] for step in np.flatnonzero(self.is_kept).tolist())
         dropped = (self.dropped[step] for step in sorted(self.dropped))
-        return Deduplicated(tuple(kept), tuple(dropped), self.search.recall)
+        return Deduplicated(tuple(kept), tuple(dropped), self.search.measure_recall())
 
     def _find_pairs(self, steps: np.ndarray) -> Pairs:
         """What is near each step: kept ones, and those of the block that come first and may yet be kept."""

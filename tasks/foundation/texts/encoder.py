@@ -78,17 +78,19 @@ class _Loaded:
 class Encoder:
     """Texts → unit vectors, on CPU.
 
-    `cache` is a folder that holds one SQLite file for each set of weights and way of encoding; None keeps nothing.
-    `folder` holds the weights, unless they are those of the catalogue under `name`. Of a long text the beginning is
-    read, or windows (`long_texts`). Raises ModelUnavailable on first use when the weights are not there.
+    Raises ModelUnavailable on first use when the weights are not there.
     """
 
     name: str
+    """In the catalogue, unless there is a `folder`."""
     cache: Path | None = None
+    """A folder that holds one SQLite file for each set of weights and way of encoding; None keeps nothing."""
     precision: Precision = "float32"
     long_texts: LongTexts = "truncate"
+    """Whether the beginning of a long text is read, or all of it in windows."""
     threads: int = 1
     folder: Path | None = None
+    """The user's own weights."""
     _shared: dict[str, _Loaded] = field(default_factory=dict, repr=False)
     _alone: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 

@@ -7,7 +7,6 @@ pieces.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -19,6 +18,7 @@ import numpy as np
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
+from tasks.foundation.weights import sha256_of
 
 if TYPE_CHECKING:
     import tokenizers
@@ -32,7 +32,7 @@ CONFIGS = ("config.json", "tokenizer.json", "modules.json", "sentence_bert_confi
 
 def hash_files(folder: Path) -> str:
     """Hash over weights, tokenizer and configuration of all modules: with the pieces read, what decides a vector."""
-    files = {file.relative_to(folder).as_posix(): _file_digest(file) for file in _deciding_files(folder)}
+    files = {file.relative_to(folder).as_posix(): sha256_of(file) for file in _deciding_files(folder)}
     return digest(read_piece_limit(folder), files)
 
 
@@ -74,11 +74,6 @@ def _json(path: Path, missing: Any = None) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise ConfigError(f"Expected JSON in {path}; the encoder's folder is damaged, get it again.") from None
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 AT_ONCE = 1024

