@@ -150,4 +150,4 @@ def check_models(workspace: Workspace, todo: Sequence[StageStatus]) -> None:
         lines = [f"{problem} ({', '.join(dict.fromkeys(stages))})" for problem, stages in missing.items()]
         raise ModelUnavailable("some models cannot be asked; nothing was started:\n  " + "\n  ".join(lines))
     if any(chain.stage(status.stage).encodes for status in todo):
-        _ = workspace.encoder.place
+        _ = workspace.encoder.weights_folder

@@ -26,9 +26,9 @@ from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources import find_files
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.languages import LANGUAGES
 from tasks.foundation.texts.similarity import similarity_of
 from tasks.foundation.weights.catalogue import CATALOGUE
 
@@ -156,8 +156,8 @@ def _encoder(name: str | None, languages: Sequence[Language], settings: Settings
     try:
         found, *_ = [similarity_of(language, settings) for language in languages]
         if isinstance(found, Encoder):
-            return Finding("encoder", f"{knows}: {found.name} is here, {found.place}{origin}")
-        return Finding("encoder", f"{knows}: {found.told}{origin}", optional=name is not None)
+            return Finding("encoder", f"{knows}: {found.name} is here, {found.weights_folder}{origin}")
+        return Finding("encoder", f"{knows}: {found.explanation}{origin}", optional=name is not None)
     except ColloquyError as error:
         return Finding("encoder", f"{knows}: {error}{origin}", error.exit_code)
 

@@ -21,8 +21,8 @@ app = typer.Typer(help="Weights of the models that run on this machine.", no_arg
 def list_models() -> None:
     """Show every model that can be pulled: size, licence, publisher, and whether it is here."""
     table = make_table("model", "MB", "licence", "publisher", "here", "note", right=("MB",))
-    for each in weights.listing():
-        here = "yes" if each.path else "no"
+    for each, is_here in weights.list_models():
+        here = "yes" if is_here else "no"
         table.add_row(each.name, f"{each.bytes / 1e6:.0f}", each.licence, each.publisher, here, each.note)
     console = terminal()
     console.print(table)

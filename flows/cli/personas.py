@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -16,9 +18,10 @@ from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import choose_build, open_views
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.languages import LANGUAGES, language_of
-from tasks.personas.rethreshold import READ_AT_ONCE, Remaining, added, load_pool, remaining
+from tasks.foundation.texts.languages import language_of
+from tasks.personas.rethreshold import READ_AT_ONCE, Remaining, count_remaining, load_pool
 
 POOLS = "select pool, language, count(*) from persona_candidates group by all order by all"
 PERSONAS = "select persona_id, description from persona_candidates where pool = ? and language = ?"
@@ -69,26 +72,30 @@ def _at_thresholds(
 ) -> tuple[dict[str, list[Remaining]], list[str], float, int]:
     """For each pool what remains at the build's own threshold and the others; who is left out of that, in words; the
     build's threshold, and the size of pools."""
-    parts: dict[str, list[list[Remaining]]] = {}
+    by_language: dict[str, list[list[Remaining]]] = {}
     left_out: list[str] = []
     with open_views(layout, build) as connection:
         settings, workspace = _made_with(layout, build)
         dedup, seed = settings["personas"]["dedup"], settings["run"]["seed"]
         each = sorted({dedup["threshold"], *thresholds})
-        naming = {source["pool"] for source in settings["personas"]["sources"] if _names_language(source)}
+        sources = map(PersonaSource.model_validate, settings["personas"]["sources"])
+        naming = {source.pool for source in sources if source.names_language}
         for pool, language, n in connection.execute(POOLS).fetchall():
             similarity = workspace.similarity(language)
             if not isinstance(similarity, Encoder):
-                left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.told}")
+                left_out.append(f"{pool}: {n:,} in {LANGUAGES[language]} are not counted, {similarity.explanation}")
                 continue
-            encoder = similarity.reading(dedup["encode"])
-            chunks = _chunks(connection, pool, language, named=pool in naming)
-            stored = load_pool(pool, n, chunks, encoder)
+            encoder = similarity.with_long_texts(dedup["encode"])
+            personas = _read_personas(connection, pool, language, named=pool in naming)
+            stored = load_pool(pool, n, personas, encoder)
             if misnamed := n - len(stored.ids):
                 left_out.append(f"{pool}: {misnamed:,} said to be {LANGUAGES[language]} that are not are not counted")
-            found = [remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
-            parts.setdefault(pool, []).append(found)
-    pools = {pool: [added(line) for line in zip(*some, strict=True)] for pool, some in parts.items()}
+            found = [count_remaining(stored, threshold, seed, dedup["search"]) for threshold in each]
+            by_language.setdefault(pool, []).append(found)
+    pools = {
+        pool: [functools.reduce(operator.add, line) for line in zip(*lines, strict=True)]
+        for pool, lines in by_language.items()
+    }
     return pools, left_out, dedup["threshold"], settings["personas"]["pool_size"]
 
 
@@ -101,11 +108,7 @@ def _made_with(layout: Layout, build: str) -> tuple[dict[str, Any], Workspace]:
     return commit.record["settings"], Workspace.open(commit.record["profile"], overrides, layout)
 
 
-def _names_language(source: dict[str, Any]) -> bool:
-    return PersonaSource.model_validate(source).names_language
-
-
-def _chunks(
+def _read_personas(
     connection: duckdb.DuckDBPyConnection, pool: str, language: str, *, named: bool
 ) -> Iterator[list[tuple[str, str]]]:
     """The personas of a pool and language; where the language is `named`, only those that are in it: no encoder has

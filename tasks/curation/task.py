@@ -34,8 +34,8 @@ from tasks.foundation.settings.sections import CurationSection
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.operations import Reject
-from tasks.foundation.texts.languages import LANGUAGES
 
 log = logging.getLogger(__name__)
 

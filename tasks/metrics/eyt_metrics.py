@@ -11,7 +11,8 @@ import numpy as np
 from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.evaluation import TurnDrift
-from tasks.foundation.texts.languages import LANGUAGES, language_of
+from tasks.foundation.tables.languages import LANGUAGES
+from tasks.foundation.texts.languages import language_of
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
 from tasks.metrics.completion import completion_metrics, satisfaction

@@ -11,7 +11,7 @@ from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import BigFive
 from tasks.foundation.tables.types import Language
-from tasks.personas.attributes import CharacterBrief
+from tasks.personas.characters import CharacterBrief
 
 _GENDER = {"en": {"M": "male", "F": "female"}, "zh": {"M": "男", "F": "女"}}
 _LEVEL = {"en": {"High": "high", "Low": "low"}, "zh": {"High": "高", "Low": "低"}}

@@ -16,7 +16,7 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.texts.dedupe import deduplicate
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.nearest import SearchName
-from tasks.personas.held import text_hash
+from tasks.personas.pool import text_hash
 
 READ_AT_ONCE = 4096
 
@@ -29,7 +29,19 @@ class Remaining:
     n_candidates: int
     n_kept: int
     n_same_text: int
-    n_close: int
+
+    @property
+    def n_close(self) -> int:
+        return self.n_candidates - self.n_kept - self.n_same_text
+
+    def __add__(self, other: Remaining) -> Remaining:
+        """Of a pool whose languages were compared one by one, at the same threshold."""
+        return Remaining(
+            self.threshold,
+            self.n_candidates + other.n_candidates,
+            self.n_kept + other.n_kept,
+            self.n_same_text + other.n_same_text,
+        )
 
 
 @dataclass
@@ -43,9 +55,9 @@ class StoredPool:
     text_hashes: list[str] = field(default_factory=list)
     alone: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def exact_vector(self, position: int) -> np.ndarray:
+    def exact_vector(self, row: int) -> np.ndarray:
         """float64 of the text encoded alone, where it was; else of its stored vector."""
-        vector = self.alone.get(position, self.vectors[position]).astype(np.float64)
+        vector = self.alone.get(row, self.vectors[row]).astype(np.float64)
         return np.asarray(vector / max(np.linalg.norm(vector), 1e-9))
 
 
@@ -57,8 +69,8 @@ def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], 
         before, texts = len(pool.ids), [text for _, text in chunk]
         pool.ids += [persona_id for persona_id, _ in chunk]
         pool.text_hashes += map(text_hash, texts)
-        pool.alone.update((before + at, vector) for at, vector in encoder.stored(texts, alone=True).items())
-        vectors = encoder.stored(texts)
+        pool.alone.update((before + at, vector) for at, vector in encoder.read_stored(texts, alone=True).items())
+        vectors = encoder.read_stored(texts)
         for at, vector in vectors.items():
             pool.vectors[before + at] = vector
         missing += [persona_id for at, (persona_id, _) in enumerate(chunk) if at not in vectors]
@@ -73,18 +85,7 @@ def load_pool(name: str, n: int, personas: Iterable[Sequence[tuple[str, str]]], 
     return pool
 
 
-def added(parts: Sequence[Remaining]) -> Remaining:
-    """What a threshold leaves of a pool whose languages were compared one by one."""
-    return Remaining(
-        threshold=parts[0].threshold,
-        n_candidates=sum(part.n_candidates for part in parts),
-        n_kept=sum(part.n_kept for part in parts),
-        n_same_text=sum(part.n_same_text for part in parts),
-        n_close=sum(part.n_close for part in parts),
-    )
-
-
-def remaining(pool: StoredPool, threshold: float, seed: int, search: SearchName) -> Remaining:
+def count_remaining(pool: StoredPool, threshold: float, seed: int, search: SearchName) -> Remaining:
     """What the pool would keep."""
     result = deduplicate(
         pool.ids,
@@ -96,11 +97,5 @@ def remaining(pool: StoredPool, threshold: float, seed: int, search: SearchName)
         search=search,
         slack=pool.slack,
     )
-    same_text = sum(each.method == "exact" for each in result.dropped)
-    return Remaining(
-        threshold=threshold,
-        n_candidates=len(pool.ids),
-        n_kept=len(result.kept),
-        n_same_text=same_text,
-        n_close=len(result.dropped) - same_text,
-    )
+    n_same_text = sum(each.method == "exact" for each in result.dropped)
+    return Remaining(threshold, len(pool.ids), len(result.kept), n_same_text)

@@ -17,23 +17,28 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import Settings
 from tasks.foundation.settings.sections import PersonasSection
 from tasks.foundation.sources import find_files
-from tasks.foundation.sources.usable import refuse_unusable
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Table
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Character, Diversity, Duplicate
-from tasks.foundation.texts.distinct import duplicates_among
-from tasks.foundation.texts.diversity import likeness
-from tasks.foundation.texts.languages import LANGUAGES
-from tasks.personas.attributes import BRIEFS, TAXONOMIES, CharacterBrief, draw_briefs
-from tasks.personas.coverage import coverage_row
-from tasks.personas.gather import Gathered, Writers, gather
-from tasks.personas.inspirations import of_files, of_pools, texts_of
-from tasks.personas.occupations import OCCUPATIONS, coverage
-from tasks.personas.pieces import PieceCounter
-from tasks.personas.pooling import Pool, make_pool
+from tasks.foundation.texts.dedupe import find_duplicates
+from tasks.foundation.texts.similarity import measure_likeness
+from tasks.personas.candidates import Gathered, PieceCounter, Writers, gather
+from tasks.personas.characters import (
+    BRIEFS,
+    TAXONOMIES,
+    CharacterBrief,
+    draw_briefs,
+    inspirations_of_files,
+    inspirations_of_pools,
+    measure_coverage,
+    read_inspirations,
+)
+from tasks.personas.pool import Pool, make_pool
 from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
-from tasks.personas.read_mapped import check_mapping
+from tasks.personas.readers.mapped import check_mapping
+from tasks.personas.readers.occupations import OCCUPATIONS, describe_coverage
 
 DRAFTS = Table("character_drafts", Character, ("character_id",), "one row per designed character, before duplicates go")
 
@@ -53,7 +58,7 @@ def check(context: StageContext) -> None:
             find_files(source.file, source.split)
         context.pinned(source)
     for texts in section.inspirations:
-        next(texts_of(texts))
+        next(read_inspirations(texts))
     for language in LANGUAGES:
         inspired = bool(section.sources) or language in {texts.language for texts in section.inspirations}
         if section.characters.of(language) and not inspired:
@@ -73,21 +78,11 @@ def prepare(context: StageContext) -> Prepared:
             writers = Writers(candidates, duplicates, rejects)
             gathered = gather(sources, writers, PieceCounter(context.encoder()))
         for here in gathered:
-            reading = here.reading
-            refuse_unusable(
-                "personas",
-                f"pool {here.source.pool}",
-                n_in=reading.n_in,
-                n_usable=here.stop - here.start,
-                failed=reading.failed,
-                filtered=reading.filtered,
-                first=reading.first_failure,
-                max_failure_rate=section.max_failure_rate,
-            )
-            _tell_read(here)
+            here.reading.require_usable(f"pool {here.source.pool}", here.stop - here.start, section.max_failure_rate)
+            _log_read(here)
         pools = [make_pool(here, candidates.stored, duplicates, section, context.similarity, seed) for here in gathered]
     for here, pool in zip(gathered, pools, strict=True):
-        _tell_drawn(here, pool, section.pool_size)
+        _log_drawn(here, pool, section.pool_size)
     briefs = _briefs(pools, context.settings)
     return Prepared(
         [brief.character_id for brief in briefs],
@@ -141,13 +136,13 @@ def finish(context: StageContext) -> Finished:
     for language in LANGUAGES:
         own = {each.character_id: each for each in drafts if each.language == language}
         texts, similarity = {each: written_of(own[each]) for each in own}, context.similarity(language)
-        found = duplicates_among("characters", texts, language, similarity, section.character_dedup, seed)
+        found = find_duplicates("characters", texts, language, similarity, section.character_dedup, seed)
         duplicates += found
         for duplicate in found:
             del texts[duplicate.row_id]
         kept += (own[each] for each in texts)
-        diversity.append(likeness("characters", list(texts.values()), language, similarity, seed))
-        diversity.append(coverage_row([own[each] for each in texts], language))
+        diversity.append(measure_likeness("characters", list(texts.values()), language, similarity, seed))
+        diversity.append(measure_coverage([own[each] for each in texts], language))
     rows: Rows = {"characters": kept, "duplicates": duplicates, "diversity": diversity}
     return Finished(rows, {"duplicate": len(duplicates)} if duplicates else {})
 
@@ -161,39 +156,32 @@ def written_of(character: Character) -> str:
 
 def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
     section, seed = settings.personas, settings.run.seed
-    personas = of_pools({pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn})
+    personas = inspirations_of_pools({pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn})
     briefs: list[CharacterBrief] = []
     for language in LANGUAGES:
         count = section.characters.of(language)
-        texts = of_files(section.inspirations, language, count, seed) if count else []
+        texts = inspirations_of_files(section.inspirations, language, count, seed) if count else []
         briefs += draw_briefs(language, count, [*personas, *texts], seed)
     return briefs
 
 
-def _tell_read(here: Gathered) -> None:
-    reading, pool = here.reading, here.source.pool
+def _log_read(here: Gathered) -> None:
+    reading, source = here.reading, here.source
+    counts = (reading.n_in, here.stop - here.start, reading.n_repeats, reading.filtered.total(), reading.failed.total())
     log.info(
         "pool %s (%s): %d rows read, %d candidates, %d repeats, %d filtered, %d failed",
-        pool,
-        here.source.licence,
-        reading.n_in,
-        here.stop - here.start,
-        reading.n_repeats,
-        reading.filtered.total(),
-        reading.failed.total(),
+        *(source.pool, source.licence, *counts),
     )
-    log.info("pool %s: %s", pool, coverage(here.groups, here.others))
+    log.info("pool %s: %s", source.pool, describe_coverage(here.groups, here.others))
 
 
-def _tell_drawn(here: Gathered, pool: Pool, wanted: int) -> None:
+def _log_drawn(here: Gathered, pool: Pool, wanted: int) -> None:
     log.info("pool %s: %d drawn", here.source.pool, len(pool.drawn))
     if len(pool.drawn) < wanted:
         log.warning(
             "pool %s has only %d personas left after deduplication where %d are wanted (personas.pool_size); "
             "all of them are in it",
-            here.source.pool,
-            len(pool.drawn),
-            wanted,
+            *(here.source.pool, len(pool.drawn), wanted),
         )
 
 

@@ -7,19 +7,18 @@ changes none of those drawn before. What is drawn is decided before anything is 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.foundation.ids import digest
+from tasks.foundation.ids import digest, seeded_order
 from tasks.foundation.stage import Stored
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.types import Language
-from tasks.foundation.texts.near_texts import NearTexts
-from tasks.scenes.repeats import folded
+from tasks.foundation.texts.minhash import NearTexts, fold
 
 SEEDS = TABLES["seed_dialogues"]
 
@@ -36,28 +35,30 @@ class Sample:
 
 def draw(stored: Stored, language: Language, wanted: int, near: float, seed: int) -> Sample:
     """`wanted` seeds of a language, or all there are; none shares more than `near` of its text with one before it."""
-    n_there = sum(1 for _ in _ids(stored, language))
+    n_there = sum(1 for _ in _read_ids(stored, language))
     looked_at = wanted + wanted // 10 + 20 if wanted else 0
     while True:
-        ids = heapq.nsmallest(looked_at, _ids(stored, language), key=lambda each: digest(seed, "scenes.sample", each))
-        rows = rows_of(stored, ids)
-        kept, duplicates = distinct(ids, rows, language, wanted, near)
+        ids = heapq.nsmallest(
+            looked_at, _read_ids(stored, language), key=lambda each: digest(seed, "scenes.sample", each)
+        )
+        rows = read_rows(stored, ids)
+        kept, duplicates = keep_distinct(ids, rows, language, wanted, near)
         if len(kept) >= wanted or looked_at >= n_there:
             return Sample(kept, rows.filter(pc.is_in(rows["seed_id"], pa.array(kept, pa.utf8()))), duplicates, n_there)
         looked_at *= 2
 
 
-def distinct(
+def keep_distinct(
     ids: Sequence[str], rows: pa.Table, language: Language, wanted: int, near: float
 ) -> tuple[list[str], list[Duplicate]]:
     """The first `wanted` ids whose dialogue is near none before it, and the duplicates met on the way."""
-    places = {seed_id: place for place, seed_id in enumerate(rows["seed_id"].to_pylist())}
+    row_of = {seed_id: row for row, seed_id in enumerate(rows["seed_id"].to_pylist())}
     texts, kept, duplicates = NearTexts(language, near), list[str](), list[Duplicate]()
     for seed_id in ids:
         if len(kept) == wanted:
             break
-        turns = rows["turns"][places[seed_id]].as_py()
-        nearest = texts.take("\n".join(folded(turn["text"]) for turn in turns))
+        turns = rows["turns"][row_of[seed_id]].as_py()
+        nearest = texts.keep_unless_near("\n".join(fold(turn["text"]) for turn in turns))
         if nearest is None:
             kept.append(seed_id)
         else:
@@ -73,13 +74,26 @@ def distinct(
     return kept, duplicates
 
 
-def rows_of(stored: Stored, ids: Sequence[str]) -> pa.Table:
+def read_rows(stored: Stored, ids: Sequence[str]) -> pa.Table:
     """The rows of some seeds, in the order they were written."""
     wanted = pa.array(ids, pa.utf8())
     found = (batch.filter(pc.is_in(batch["seed_id"], wanted)) for batch in stored.batches())
     return pa.Table.from_batches(found, SEEDS.schema)
 
 
-def _ids(stored: Stored, language: Language) -> Iterator[str]:
+def _read_ids(stored: Stored, language: Language) -> Iterator[str]:
     for batch in stored.batches(["seed_id", "language"]):
         yield from batch.filter(pc.equal(batch["language"], language))["seed_id"].to_pylist()
+
+
+def find_surplus(by_language: Mapping[Language, Collection[str]], seed: int) -> set[str]:
+    """Ids beyond the size of the smallest language, the last of a seeded order. Nothing where a language has none:
+    half a benchmark is better than none."""
+    fewest = min(map(len, by_language.values()), default=0)
+    if not fewest:
+        return set()
+    return {
+        ids[row]
+        for ids in map(list, by_language.values())
+        for row in seeded_order(ids, seed, "scenes.one_to_one")[fewest:]
+    }

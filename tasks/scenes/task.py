@@ -18,19 +18,16 @@ from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import Scene, SeedDialogue
 from tasks.foundation.tables.types import Language
-from tasks.foundation.texts.dedupe import warn_if_most_dropped
-from tasks.foundation.texts.distinct import duplicates_among
-from tasks.foundation.texts.diversity import likeness
-from tasks.foundation.texts.languages import LANGUAGES
-from tasks.scenes.balance import surplus
+from tasks.foundation.texts.dedupe import find_duplicates, warn_if_most_dropped
+from tasks.foundation.texts.similarity import measure_likeness
 from tasks.scenes.gather import Gathering, Writers
-from tasks.scenes.nameless import without_names
+from tasks.scenes.goals import join_goals, without_names
 from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
-from tasks.scenes.repeats import goals_of
-from tasks.scenes.sampling import Sample, draw
+from tasks.scenes.sampling import Sample, draw, find_surplus
 from tasks.scenes.wanted import FILTERS, filter_rules
 
 SAMPLED = Table("sampled_seeds", SeedDialogue, ("seed_id",), "one row per seed dialogue to distil")
@@ -56,7 +53,7 @@ def prepare(context: StageContext) -> Prepared:
             found = Gathering(section, filter_rules(), Writers(seeds, duplicates, rejects))
             for number, source in enumerate(section.sources):
                 found.read(number, context.pinned(source))
-        left_out = _told(found.filtered + found.failed)
+        left_out = _format_counts(found.filtered + found.failed)
         log.info("%d rows read, %d seeds; left out or failed: %s", found.n_in, found.n_seeds, left_out)
         samples = [
             draw(seeds.stored, language, section.sample.of(language), section.near_duplicate, seed)
@@ -66,7 +63,7 @@ def prepare(context: StageContext) -> Prepared:
         duplicates.write(TABLES["duplicates"].arrow(near))
     with context.writer(SAMPLED.name) as sampled:
         for language, sample in zip(LANGUAGES, samples, strict=True):
-            _tell(language, sample, section.sample.of(language))
+            _log_sample(language, sample, section.sample.of(language))
             sampled.write(sample.rows)
     items = [seed_id for sample in samples for seed_id in sample.ids]
     return Prepared(
@@ -122,12 +119,12 @@ def finish(context: StageContext) -> Finished:
     duplicates: list[Duplicate] = []
     left: dict[Language, dict[str, str]] = {}
     for language in LANGUAGES:
-        goals = {each: goals_of(scene) for each, scene in drafts.items() if scene.language == language}
-        near = duplicates_among("scenes", goals, language, context.similarity(language), section.goal_dedup, seed)
+        goals = {each: join_goals(scene) for each, scene in drafts.items() if scene.language == language}
+        near = find_duplicates("scenes", goals, language, context.similarity(language), section.goal_dedup, seed)
         duplicates += near
         left[language] = _without({duplicate.row_id for duplicate in near}, goals)
-    cut = surplus(left, seed) if section.one_to_one and section.sample.en == section.sample.zh else set()
-    _tell_left(left, cut)
+    cut = find_surplus(left, seed) if section.one_to_one and section.sample.en == section.sample.zh else set()
+    _log_left(left, cut)
     left = {language: _without(cut, goals) for language, goals in left.items()}
     named = [duplicate for duplicate in duplicates if duplicate.duplicate_of not in cut]
     filtered = {
@@ -138,7 +135,7 @@ def finish(context: StageContext) -> Finished:
         "scenes": [drafts[each] for goals in left.values() for each in goals],
         "duplicates": named,
         "diversity": [
-            likeness("scenes", list(goals.values()), language, context.similarity(language), seed)
+            measure_likeness("scenes", list(goals.values()), language, context.similarity(language), seed)
             for language, goals in left.items()
         ],
     }
@@ -161,25 +158,22 @@ def _accounting(found: Gathering, *, n_near: int, n_items: int) -> Accounting:
     )
 
 
-def _told(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()) if count) or "none"
 
 
-def _tell(language: Language, sample: Sample, wanted: int) -> None:
+def _log_sample(language: Language, sample: Sample, wanted: int) -> None:
     if len(sample.ids) < wanted:
         log.warning(
             "scenes.sample asks for %d %s seeds, there are %d, of which %d are near-duplicates; all others are taken",
-            wanted,
-            language,
-            sample.n_there,
-            len(sample.duplicates),
+            *(wanted, language, sample.n_there, len(sample.duplicates)),
         )
-    n, methods = len(sample.ids) + len(sample.duplicates), (each.method for each in sample.duplicates)
-    kept = (each.duplicate_of for each in sample.duplicates)
-    warn_if_most_dropped(f"seeds in {LANGUAGES[language]}", n, methods, kept, "scenes.near_duplicate")
+    why = ((each.method, each.duplicate_of) for each in sample.duplicates)
+    n = len(sample.ids) + len(sample.duplicates)
+    warn_if_most_dropped(f"seeds in {LANGUAGES[language]}", n, why, "scenes.near_duplicate")
 
 
-def _tell_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -> None:
+def _log_left(left: Mapping[Language, Collection[str]], cut: Collection[str]) -> None:
     if cut:
         counts = ", ".join(f"{len(ids)} {language}" for language, ids in left.items())
         log.warning("scenes left: %s; cut to be one to one (scenes.one_to_one): %d", counts, len(cut))

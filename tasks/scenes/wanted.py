@@ -19,7 +19,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings.sections import ScenesSection
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources import Unwanted
-from tasks.scenes.reading import BY_SHAPE
+from tasks.scenes.readers import BY_SHAPE
 
 FILTERS = CONFIGS / "dialogue_filters.yaml"
 
@@ -44,19 +44,19 @@ class Rules:
 
     patterns: tuple[tuple[str, str], ...]
 
-    def found(self, texts: Sequence[str]) -> list[Unwanted | None]:
+    def search(self, texts: Sequence[str]) -> list[Unwanted | None]:
         """For each text the first rule that leaves it out and what it found there; None for a text that is wanted.
 
-        Texts are folded (see `repeats.folded`); all are searched at once, which takes a few microseconds each.
+        Texts are folded (see `minhash.fold`); all are searched at once, which takes a few microseconds each.
         """
         series = pl.Series(texts, dtype=pl.String)
         found: list[Unwanted | None] = [None] * len(texts)
         for name, pattern in self.patterns:
             hits = series.str.contains(pattern).arg_true()
             said = series.gather(hits).str.extract(f"({pattern})", 1).to_list()
-            for position, words in zip(hits.to_list(), said, strict=True):
-                if found[position] is None:
-                    found[position] = Unwanted(name, f"expected talk between two people, found {words.strip()[:60]!r}")
+            for row, words in zip(hits.to_list(), said, strict=True):
+                if found[row] is None:
+                    found[row] = Unwanted(name, f"expected talk between two people, found {words.strip()[:60]!r}")
         return found
 
 

@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 
 from tasks.foundation.ids import seeded_order
+from tasks.foundation.texts.bounds import fastest_product
 from tasks.foundation.texts.dedupe import Deduplicated, deduplicate
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.nearest.numerics import fastest_product
+from tasks.foundation.texts.nearest import SearchName
 from tasks.foundation.weights import missing
 from tests.benchmarks import dedup_rivals as rivals
 from tests.benchmarks.dedup_corpus import DIMENSIONS, like_sentences, personas
@@ -54,8 +55,8 @@ def test_the_same_as_brute_force() -> None:
     place = np.argsort(order)
     ours = np.full(len(vectors), -1)
     for each in result.dropped:
-        ours[place[each.position]] = place[each.closest]
-        assert each.cosine == pytest.approx(cosine[place[each.position]], abs=1e-6)
+        ours[place[each.row]] = place[each.closest]
+        assert each.cosine == pytest.approx(cosine[place[each.row]], abs=1e-6)
     print(
         f"\n{len(vectors):,} vectors: {len(result.dropped):,} dropped, each because of the one that brute force names"
     )
@@ -78,6 +79,22 @@ def test_against_mining_and_a_flat_index() -> None:
     for name, taken, kept in results:
         others = int((kept != _kept(result, VECTORS)).sum())
         print(f"{name:<43} {taken:8.1f} s  {taken / ours:5.1f} ×   {others} decided otherwise")
+
+
+def test_approximate_search_against_exact() -> None:
+    vectors = like_sentences(2 * VECTORS)
+    fastest_product()
+    taken, exact = _timed(lambda: _ours(vectors))
+    approximate_taken, approximate = _timed(lambda: _ours(vectors, "approximate"))
+    dropped, found = ({each.row for each in result.dropped} for result in (exact, approximate))
+    recall = approximate.recall
+    assert recall is not None
+    print(
+        f"\n{len(vectors):,} vectors: exact {taken:.1f} s, approximate {approximate_taken:.1f} s, finds "
+        f"{len(found & dropped) / len(dropped):.2%} of {len(dropped):,}, drops {len(found - dropped)} wrongly; it says "
+        f"that it found {recall.n_found} of {recall.n_near}"
+    )
+    assert abs(len(found & dropped) / len(dropped) - recall.n_found / recall.n_near) < 0.05
 
 
 @pytest.mark.skipif(not MILLION, reason="COLLOQUY_BENCH_MILLION=1 asks for it")
@@ -135,13 +152,13 @@ def _quality(kept: np.ndarray, walked: np.ndarray, planted: list[tuple[int, int]
     )
 
 
-def _ours(vectors: np.ndarray) -> Deduplicated:
-    def exact(position: int) -> np.ndarray:
-        vector = vectors[position].astype(np.float64)
+def _ours(vectors: np.ndarray, search: SearchName = "exact") -> Deduplicated:
+    def exact(row: int) -> np.ndarray:
+        vector = vectors[row].astype(np.float64)
         return np.asarray(vector / np.linalg.norm(vector))
 
     ids = _ids(len(vectors))
-    return deduplicate(ids, ids, vectors, exact, threshold=THRESHOLD, seed=SEED)
+    return deduplicate(ids, ids, vectors, exact, threshold=THRESHOLD, seed=SEED, search=search)
 
 
 def _ids(n: int) -> list[str]:

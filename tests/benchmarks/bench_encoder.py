@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tasks.foundation.texts.encoder import SLACK, Encoder
-from tasks.foundation.texts.encoding.network import PIECES_AT_ONCE, batches
+from tasks.foundation.texts.encoder_folder import PIECES_AT_ONCE, make_batches
 from tasks.foundation.weights import missing, path_of
 from tests.benchmarks.dedup_corpus import personas
 
@@ -92,7 +92,7 @@ def test_batches_by_tokens_against_batches_by_characters() -> None:
     print(f"\n{len(texts):,} texts of {pieces.mean():.0f} pieces (median {np.median(pieces):.0f}), {THREADS} threads")
     print(
         f"padding: {_padding(pieces, _by_characters(texts)):.0%} of the pieces in batches of {BATCH_SIZE} by "
-        f"characters, {_padding(pieces, batches(pieces, PIECES_AT_ONCE)):.1%} by tokens"
+        f"characters, {_padding(pieces, make_batches(pieces, PIECES_AT_ONCE)):.1%} by tokens"
     )
     for taken in [theirs, *ours]:
         print(
@@ -123,7 +123,7 @@ class Ready(Encoder):
     dimensions = 384
     fingerprint = "ready" * 4
 
-    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+    def _encode_new(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
         random = np.random.default_rng(0)
         for start in range(0, len(texts), 512):
             rows = range(start, min(start + 512, len(texts)))

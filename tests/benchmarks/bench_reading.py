@@ -32,11 +32,8 @@ from tasks.foundation.store.parts import describe_part, open_part
 from tasks.foundation.tables import TABLES
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.weights import missing, path_of
-from tasks.personas.by_language import Some
-from tasks.personas.gather import Gathered, Writers, gather
-from tasks.personas.held import load
-from tasks.personas.pieces import PieceCounter
-from tasks.personas.pooling import draw_pool
+from tasks.personas.candidates import Gathered, PieceCounter, Writers, gather
+from tasks.personas.pool import draw_pool, encode_stored, load_candidates
 from tasks.personas.task import STAGE
 from tests.made_up_rows import make_nemotron, personamem_rows
 from tests.pool_checks import check_pools
@@ -66,7 +63,7 @@ class NoEncoder(Encoder):
 
     dimensions = 384
 
-    def encode(self, texts: Sequence[str], progress: Any = None, out: np.ndarray | None = None) -> np.ndarray:
+    def encode(self, texts: Sequence[str], out: np.ndarray | None = None) -> np.ndarray:
         vectors = np.random.default_rng(len(texts)).standard_normal((len(texts), 384), np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         if out is not None:
@@ -95,10 +92,9 @@ def _afterwards(layout: Layout, place: Path, here: Gathered, stored: Any) -> dic
     started = time.perf_counter()
     describe_part(layout, place, TABLES["persona_candidates"], "prepare")
     hashed, peak = time.perf_counter() - started, peak_gib()
-    held = load(here, stored)
-    positions = [position for position, language in enumerate(held.languages) if language == "en"]
-    vectors = Some(here, stored, held, "en", positions).vectors(NoEncoder("none"))
-    assert len(vectors) == len(positions)
+    held = load_candidates(here, stored)
+    rows = [row for row, language in enumerate(held.languages) if language == "en"]
+    assert len(encode_stored(here, stored, NoEncoder("none"), rows)) == len(rows)
     draw_pool(range(here.stop), held, "p", 500, 1)
     return {"hashing": hashed, "peak hashing": peak, "peak drawing": peak_gib()}
 

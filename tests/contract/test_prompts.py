@@ -8,7 +8,7 @@ import pytest
 
 from flows.chain import chain
 from tasks.foundation.llm.prompts import PROMPTS, Prompt
-from tasks.foundation.texts.languages import LANGUAGES
+from tasks.foundation.tables.languages import LANGUAGES
 
 BOUND: list[Prompt] = [prompt for stage in chain() for prompt in stage.prompts]
 

@@ -1,17 +1,15 @@
-"""What the tests of the two source stages share: a context, an encoder without weights, small files."""
+"""What the tests of the two source stages share: a context, an asker, small files."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -25,36 +23,10 @@ from tasks.foundation.store.parts import PartWriter, StoredRows, open_part
 from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.encoding.windows import LongTexts
 from tasks.foundation.texts.similarity import Similarity, similarity_of
+from tests.fakes.encoders import WordEncoder
 
 SAMPLE = ROOT / "configs" / "sample"
-
-
-class WordEncoder(Encoder):
-    """Vectors of word counts: texts that share most words are close. Needs no weights."""
-
-    fingerprint = "words"
-    dimensions = 384
-
-    def __init__(self) -> None:
-        super().__init__("words")
-
-    def reading(self, long_texts: LongTexts) -> Encoder:
-        return self
-
-    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
-        if texts:
-            yield range(len(texts)), np.stack([self.encode_alone(text).astype(np.float32) for text in texts])
-
-    def encode_alone(self, text: str) -> np.ndarray:
-        vector = np.zeros(384)
-        for word in text.lower().split():
-            vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % 384] += 1.0
-        return vector / max(np.linalg.norm(vector), 1e-9)
-
-    def count_pieces(self, texts: Sequence[str]) -> list[int]:
-        return [len(text.split()) for text in texts]
 
 
 class FakeContext:

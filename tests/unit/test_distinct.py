@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from tasks.foundation.settings.sections import NearSection
 from tasks.foundation.tables.personas import Duplicate
-from tasks.foundation.texts.distinct import duplicates_among
-from tasks.foundation.texts.diversity import likeness, mean_cosine, sampled_pairs
+from tasks.foundation.texts.dedupe import find_duplicates
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.near_texts import in_common, sequences
-from tasks.foundation.texts.similarity import ByCharacters, Similarity
-from tests.unit.source_stages import WordEncoder
+from tasks.foundation.texts.minhash import in_common, sequences
+from tasks.foundation.texts.similarity import ByCharacters, Similarity, mean_cosine, measure_likeness, sampled_pairs
+from tests.fakes.encoders import WordEncoder
 
 NEAR = NearSection(cosine=0.85, jaccard=0.6)
 WORDS = WordEncoder()
@@ -31,7 +30,7 @@ TEXTS = st.dictionaries(
 
 
 def found(texts: Mapping[str, str], similarity: Similarity = WORDS, near: NearSection | None = NEAR) -> list[Duplicate]:
-    return duplicates_among("scenes", texts, "en" if isinstance(similarity, Encoder) else "zh", similarity, near, 1)
+    return find_duplicates("scenes", texts, "en" if isinstance(similarity, Encoder) else "zh", similarity, near, 1)
 
 
 @given(TEXTS, st.randoms())
@@ -84,10 +83,10 @@ def test_the_mean_cosine_is_that_of_all_pairs(n: int, seed: int) -> None:
 
 def test_likeness_says_over_how_many_texts_and_pairs_it_is() -> None:
     # cosines: (oak, oak) 1, (oak, tea) 0 twice → 1/3.
-    row = likeness("characters", ["oak", "oak", "tea"], "en", WORDS, seed=1)
+    row = measure_likeness("characters", ["oak", "oak", "tea"], "en", WORDS, seed=1)
     assert (row.statistic, row.n, row.n_of) == ("mean_cosine", 3, 3) and row.value == pytest.approx(1 / 3)
     texts = ["喝茶看雨", "喝茶看雪", "下棋"]
-    chinese = likeness("characters", texts, "zh", CHARACTERS, seed=1)
+    chinese = measure_likeness("characters", texts, "zh", CHARACTERS, seed=1)
     shares = [in_common(sequences(a, "zh"), sequences(b, "zh")) for a, b in combinations(texts, 2)]
     assert (chinese.statistic, chinese.n, chinese.n_of) == ("mean_jaccard", 3, 3)
     assert chinese.value == pytest.approx(sum(shares) / 3) and chinese.value > 0
@@ -96,7 +95,7 @@ def test_likeness_says_over_how_many_texts_and_pairs_it_is() -> None:
 @pytest.mark.parametrize("similarity", [WORDS, CHARACTERS])
 @pytest.mark.parametrize("n", [0, 1])
 def test_fewer_than_two_texts_have_no_likeness(similarity: Similarity, n: int) -> None:
-    row = likeness("scenes", ["oak"] * n, "en", similarity, seed=1)
+    row = measure_likeness("scenes", ["oak"] * n, "en", similarity, seed=1)
     assert row.value is None and (row.n, row.n_of) == (n, 0)
 
 

@@ -21,13 +21,11 @@ from hypothesis import strategies as st
 from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, ModelUnavailable, StoreError
 from tasks.foundation.texts import encoder as encoding
-from tasks.foundation.texts.encoder import SLACK, Encoder
-from tasks.foundation.texts.encoding.files import dimensions, pieces_read
-from tasks.foundation.texts.encoding.network import batches
-from tasks.foundation.texts.encoding.vector_store import VectorStore
-from tasks.foundation.texts.encoding.windows import windows
+from tasks.foundation.texts.encoder import SLACK, Encoder, windows
+from tasks.foundation.texts.encoder_folder import make_batches, read_dimensions, read_piece_limit
+from tasks.foundation.texts.vector_store import VectorStore
 from tasks.foundation.weights import missing
-from tests.unit.small_encoder import DIMENSIONS, PIECES, write_encoder, write_multilingual
+from tests.fakes.encoders import DIMENSIONS, PIECES, write_encoder, write_multilingual
 
 NAME = "all-minilm-l6-v2"
 ENGLISH = "the person likes long walks as a nurse works every day of the week in an old town by the river"
@@ -51,13 +49,13 @@ class CountingEncoder(Encoder):
 
     ran: list[str] = []  # noqa: RUF012
 
-    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+    def _encode_new(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
         self.ran += texts
-        return super()._fresh(texts)
+        return super()._encode_new(texts)
 
-    def _alone_vector(self, text: str) -> np.ndarray:
+    def _make_alone(self, text: str) -> np.ndarray:
         self.ran.append(text)
-        return super()._alone_vector(text)
+        return super()._make_alone(text)
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +93,7 @@ def test_an_encoder_of_the_multilingual_kind_gives_the_vectors_of_sentence_trans
 
 @given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 600))
 def test_every_text_is_in_one_batch_and_no_batch_passes_the_budget(lengths: list[int], budget: int) -> None:
-    cut = list(batches(np.array(lengths, np.int64), budget))
+    cut = list(make_batches(np.array(lengths, np.int64), budget))
     assert sorted(position for batch in cut for position in batch.tolist()) == list(range(len(lengths)))
     assert all(len(batch) == 1 or len(batch) * max(lengths[at] for at in batch) <= budget for batch in cut)
 
@@ -113,7 +111,7 @@ def test_a_short_text_has_the_same_vector_with_windows_and_without(small: Encode
     texts = [text for text in MIXED if small.count_pieces([text])[0] <= PIECES - 2]
     assert len(texts) > 10
     for text in texts:
-        assert (small.reading("windows").encode([text]) == small.encode([text])).all()
+        assert (small.with_long_texts("windows").encode([text]) == small.encode([text])).all()
 
 
 def test_of_a_long_text_the_windows_are_averaged_by_their_pieces(small: Encoder) -> None:
@@ -124,14 +122,14 @@ def test_of_a_long_text_the_windows_are_averaged_by_their_pieces(small: Encoder)
     parts = [small.encode_alone(" ".join(words[span.start : span.stop])) for span in spans]
     mean = sum(len(span) * part for span, part in zip(spans, parts, strict=True)) / len(words)
     expected = mean / np.linalg.norm(mean)
-    found = small.reading("windows")
+    found = small.with_long_texts("windows")
     assert found.encode([" ".join(words)])[0] == pytest.approx(expected, abs=1e-6)
     assert found.encode_alone(" ".join(words)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_what_comes_after_the_pieces_read_counts_only_with_windows(small: Encoder) -> None:
     texts = ["a river " * 40 + end for end in ("nurse", "tea " * 30)]
-    same, other = small.encode(texts), small.reading("windows").encode(texts)
+    same, other = small.encode(texts), small.with_long_texts("windows").encode(texts)
     assert same[0] == pytest.approx(same[1], abs=1e-6) and other[0] @ other[1] < 0.999
 
 
@@ -176,10 +174,10 @@ def test_vectors_are_found_by_text_and_by_way_of_encoding(tmp_path: Path, folder
     encoder = Encoder("any", tmp_path, folder=folder)
     vectors = encoder.encode(["one", "two"])
     alone = encoder.encode_alone("two")
-    found = encoder.stored(["two", "never", "one", "two"])
+    found = encoder.read_stored(["two", "never", "one", "two"])
     assert sorted(found) == [0, 2, 3] and (found[0] == vectors[1]).all() and (found[3] == vectors[1]).all()
-    assert list(encoder.stored(["one", "two"], alone=True)) == [1]
-    assert encoder.stored(["two"], alone=True)[0] == pytest.approx(alone, abs=1e-7)
+    assert list(encoder.read_stored(["one", "two"], alone=True)) == [1]
+    assert encoder.read_stored(["two"], alone=True)[0] == pytest.approx(alone, abs=1e-7)
 
 
 @pytest.mark.parametrize("other", ["weights", "pooling", "precision", "windows"])
@@ -235,14 +233,6 @@ def test_an_array_that_does_not_fit_is_refused(small: Encoder, out: np.ndarray) 
         small.encode(["a", "b"], out=out)
 
 
-def test_progress_counts_all_texts_and_ends_with_them(tmp_path: Path, folder: Path) -> None:
-    told: list[tuple[int, int]] = []
-    encoder = Encoder("any", tmp_path, folder=folder)
-    encoder.encode(["bb"])
-    encoder.encode(["a", "bb", "a", "c"], progress=lambda done, total: told.append((done, total)))
-    assert told == [(2, 4), (4, 4)]
-
-
 def test_no_texts_give_no_rows(small: Encoder) -> None:
     assert small.encode([]).shape == (0, DIMENSIONS)
 
@@ -252,7 +242,7 @@ HOSTILE = ["", " \n\t", "\0\0", "tea \0 river", "\ud800", "a\udfffb", "\U0010fff
 
 @pytest.mark.parametrize("long_texts", ["truncate", "windows"])
 def test_any_text_at_all_has_a_unit_vector(small: Encoder, long_texts: Any) -> None:
-    vectors = small.reading(long_texts).encode(HOSTILE)
+    vectors = small.with_long_texts(long_texts).encode(HOSTILE)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert small.encode_alone("a\udfffb") == pytest.approx(small.encode_alone("a\ufffdb"))
 
@@ -266,7 +256,7 @@ def test_missing_weights_are_told_with_the_command_that_gets_them(
         lambda e: e.fingerprint,
         lambda e: e.count_pieces(["text"]),
         lambda e: e.dimensions,
-        lambda e: e.reading("windows").encode_alone("text"),
+        lambda e: e.with_long_texts("windows").encode_alone("text"),
     )
     for use in uses:
         with pytest.raises(ModelUnavailable, match=f"colloquy models pull {NAME}"):
@@ -274,7 +264,7 @@ def test_missing_weights_are_told_with_the_command_that_gets_them(
 
 
 def test_a_folder_says_how_long_its_vectors_are_and_how_many_pieces_it_reads(tmp_path: Path, folder: Path) -> None:
-    assert (dimensions(folder), pieces_read(folder)) == (DIMENSIONS, PIECES)
+    assert (read_dimensions(folder), read_piece_limit(folder)) == (DIMENSIONS, PIECES)
     copy = tmp_path / "dense"
     shutil.copytree(folder, copy)
     modules = json.loads((copy / "modules.json").read_text())
@@ -282,15 +272,15 @@ def test_a_folder_says_how_long_its_vectors_are_and_how_many_pieces_it_reads(tmp
     (copy / "2_Dense").mkdir()
     (copy / "2_Dense" / "config.json").write_text('{"in_features": 32, "out_features": 8}')
     (copy / "sentence_bert_config.json").write_text('{"max_seq_length": 8192}')
-    assert (dimensions(copy), pieces_read(copy)) == (8, 256)
+    assert (read_dimensions(copy), read_piece_limit(copy)) == (8, 256)
 
 
 def test_a_folder_that_holds_no_encoder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Expected a sentence-transformers encoder in .*: its config.json names no"):
-        dimensions(tmp_path)
+        read_dimensions(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ConfigError, match="Expected JSON in"):
-        dimensions(tmp_path)
+        read_dimensions(tmp_path)
 
 
 def test_importing_the_encoder_does_not_import_torch() -> None:
@@ -323,7 +313,9 @@ def test_vectors_have_length_one_and_say_what_is_alike(minilm: Encoder, monkeypa
 def test_cosines_of_minilm_are_those_of_sentence_transformers(minilm: Encoder) -> None:
     from sentence_transformers import SentenceTransformer
 
-    theirs = SentenceTransformer(str(minilm.place), device="cpu").encode(MIXED, batch_size=4, normalize_embeddings=True)
+    theirs = SentenceTransformer(str(minilm.weights_folder), device="cpu").encode(
+        MIXED, batch_size=4, normalize_embeddings=True
+    )
     ours = minilm.encode(MIXED)
     assert np.abs(ours @ ours.T - theirs @ theirs.T).max() < 1e-6
 

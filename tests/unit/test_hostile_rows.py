@@ -18,11 +18,11 @@ from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate, PersonaCandidate
 from tasks.foundation.tables.scenes import SeedDialogue
-from tasks.personas import read_mapped, read_nemotron, read_personamem
+from tasks.personas.readers import mapped as read_mapped
+from tasks.personas.readers import nemotron as read_nemotron
+from tasks.personas.readers import personamem as read_personamem
 from tasks.personas.task import STAGE as PERSONAS
-from tasks.scenes.read_dialogues import parse_dialogue
-from tasks.scenes.read_lccc import parse_lccc
-from tasks.scenes.read_soda import parse_soda
+from tasks.scenes.readers import parse_dialogue, parse_lccc, parse_soda
 from tasks.scenes.task import STAGE as SCENES
 from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 from tests.unit.test_personas_readers import NEMOTRON, personamem_row

@@ -21,9 +21,9 @@ from tasks.foundation import ROOT
 from tasks.foundation.errors import SourceError
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
+from tests.fakes.hub_server import COMMIT, HubServer, serving
 from tests.made_up_rows import personamem_rows
 from tests.unit.hub_runs import run
-from tests.unit.hub_server import COMMIT, HubServer, serving
 from tests.unit.test_personas_readers import NEMOTRON as PERSONA
 from tests.unit.test_scenes_stage import SODA
 

@@ -13,11 +13,13 @@ import pytest
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.sections import NearSection
-from tasks.foundation.texts.distinct import duplicates_among
-from tasks.foundation.texts.languages import language_named, language_of
+from tasks.foundation.tables.languages import language_named
+from tasks.foundation.texts.dedupe import find_duplicates
+from tasks.foundation.texts.languages import language_of
 from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.task import STAGE as SCENES
-from tests.unit.source_stages import SAMPLE, FakeContext, WordEncoder, rows_of, write_jsonl
+from tests.fakes.encoders import WordEncoder
+from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
 
 PEOPLE = {
     "lo": ("ລາວຂາຍໝາກໄມ້ຢູ່ຕະຫຼາດທຸກເຊົ້າ", "ລາວສ້ອມແປງເຮືອຢູ່ແຄມແມ່ນ້ຳ"),
@@ -144,7 +146,7 @@ def test_the_column_of_a_row_wins_over_what_is_told(tmp_path: Path, column: str,
 
 def test_what_models_wrote_in_another_language_is_compared_by_its_characters() -> None:
     texts = {str(number): text for number, text in enumerate([*ALL, f"{ALL[0]}!"])}
-    found = duplicates_among("scenes", texts, "en", SamenessEncoder(), NearSection(cosine=0.85, jaccard=0.6), 1)
+    found = find_duplicates("scenes", texts, "en", SamenessEncoder(), NearSection(cosine=0.85, jaccard=0.6), 1)
     assert [{each.row_id, each.duplicate_of} for each in found] == [{"0", str(len(ALL))}]
     assert found[0].method == "minhash"
 

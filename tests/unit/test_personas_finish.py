@@ -20,11 +20,12 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import read_part
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Character
-from tasks.personas.coverage import coverage_row, pool_values
+from tasks.personas.characters import measure_coverage, pool_values
 from tasks.personas.task import STAGE, written_of
+from tests.fakes.encoders import WordEncoder
 from tests.fakes.scripted import ScriptedProvider
 from tests.unit.dialogue_rows import character
-from tests.unit.source_stages import FakeContext, WordEncoder
+from tests.unit.source_stages import FakeContext
 
 LIVES = {
     "kites": "Sold kites on a windy beach until the shop closed.",
@@ -68,10 +69,10 @@ def test_coverage_is_the_share_of_the_attribute_pool_that_occurs() -> None:
     # 2 genders, 7 age bands, 5 traits × 2 levels, 28 labels.
     assert len(pool_values()) == 2 + 7 + 10 + len(taxonomy("attributes").labels) == 47
     # One character: gender, band, 5 levels, a moral and a personal value, style, skill.
-    row = coverage_row([character(1)], "en")
+    row = measure_coverage([character(1)], "en")
     assert (row.value, row.n, row.n_of) == (11 / 47, 1, 47)
-    assert coverage_row([character(1), character(2, gender="M")], "en").value == 12 / 47
-    assert coverage_row([], "zh").value is None
+    assert measure_coverage([character(1), character(2, gender="M")], "en").value == 12 / 47
+    assert measure_coverage([], "zh").value is None
 
 
 class Designer:

@@ -14,11 +14,11 @@ import pytest
 
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.sections import PersonaSource
-from tasks.personas.occupations import occupation_mapping
-from tasks.personas.read_mapped import MAPPABLE, read_mapped
-from tasks.personas.read_nemotron import read_nemotron
-from tasks.personas.read_personamem import read_personamem
-from tasks.personas.reading import Persona, Reading
+from tasks.personas.readers.mapped import MAPPABLE, read_mapped
+from tasks.personas.readers.nemotron import read_nemotron
+from tasks.personas.readers.occupations import occupation_mapping
+from tasks.personas.readers.personamem import read_personamem
+from tasks.personas.readers.reading import Persona, Reading
 from tests.unit.source_stages import write_jsonl
 
 NEMOTRON: dict[str, Any] = {

@@ -15,9 +15,9 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.texts import similarity
 from tasks.foundation.texts.dedupe import deduplicate
 from tasks.foundation.texts.encoder import Encoder
-from tasks.personas.rethreshold import load_pool, remaining
+from tasks.personas.rethreshold import count_remaining, load_pool
+from tests.fakes.encoders import WordEncoder
 from tests.unit.evaluation_build import Bench, persona
-from tests.unit.source_stages import WordEncoder
 
 TEXTS = {
     "p1": "a b c d e f g h i j",
@@ -35,11 +35,11 @@ class Words(Encoder):
 
     dimensions = 384
 
-    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+    def _encode_new(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
         self.ran.extend(texts)
         yield range(len(texts)), WordEncoder().encode(texts)
 
-    def _alone_vector(self, text: str) -> np.ndarray:
+    def _make_alone(self, text: str) -> np.ndarray:
         self.ran.append(text)
         return WordEncoder().encode([text])[0]
 
@@ -61,7 +61,7 @@ def test_what_remains_is_what_a_run_at_that_threshold_keeps(tmp_path: Path, word
         run = deduplicate(ids, texts, vectors, lambda i: encoder.encode_alone(texts[i]), threshold=threshold, seed=7)
         ran = len(Words.ran)
         pool = load_pool("p", len(ids), [list(TEXTS.items())[:2], list(TEXTS.items())[2:]], encoder)
-        found = remaining(pool, threshold, 7, "exact")
+        found = count_remaining(pool, threshold, 7, "exact")
         assert len(Words.ran) == ran
         assert found.n_kept == len(run.kept)
         assert found.n_same_text == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,14 @@ from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
-from tasks.personas.attributes import BAND_WEIGHTS, beginning, draw_briefs, without_identity
-from tasks.personas.inspirations import of_pools
+from tasks.foundation.texts import approximate, nearest
+from tasks.personas.characters import (
+    BAND_WEIGHTS,
+    cut_to_sentences,
+    draw_briefs,
+    inspirations_of_pools,
+    remove_identity,
+)
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.fakes.asker import FakeAsker
@@ -113,7 +120,7 @@ def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[Fake
     assert len(set(prepared.items)) == len(prepared.items)
 
 
-POOLS = of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for i in range(5)] for pool in "ab"})
+POOLS = inspirations_of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for i in range(5)] for pool in "ab"})
 
 
 @given(st.integers(0, 2**40), st.integers(1, 30))
@@ -145,13 +152,13 @@ def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
         "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race ethnicity: White (Norse). "
         "Work: title: pilot. Living situation: alone."
     )
-    assert without_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
-    assert without_identity("A woman. She rows.") == "She rows."
-    assert without_identity("Age: 52.") == "Age: 52."
+    assert remove_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
+    assert remove_identity("A woman. She rows.") == "She rows."
+    assert remove_identity("Age: 52.") == "Age: 52."
 
 
 def test_without_a_persona_no_character_is_drawn() -> None:
-    assert draw_briefs("en", 4, of_pools({"a": []}), 1) == []
+    assert draw_briefs("en", 4, inspirations_of_pools({"a": []}), 1) == []
 
 
 def test_the_band_weights_are_of_bands_that_exist() -> None:
@@ -168,7 +175,7 @@ def test_the_band_weights_are_of_bands_that_exist() -> None:
     ],
 )
 def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, expected: str) -> None:
-    assert beginning(text, most) == expected
+    assert cut_to_sentences(text, most) == expected
 
 
 def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:
@@ -184,6 +191,19 @@ def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning(caplog: pyt
     assert "personas.pool_size" in caplog.text
     prepared.accounting.check("personas")
     assert "not_sampled" not in prepared.accounting.filtered
+
+
+def test_an_approximate_search_says_how_many_near_duplicates_it_found(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(nearest, "WORTH_APPROXIMATING", 0)
+    monkeypatch.setattr(approximate, "PROBES", 1000)  # all lists
+    dropped = []
+    for way in ("exact", "approximate"):
+        context = FakeContext(STAGE, f"personas.dedup.search={way}")
+        dropped.append({row.row_id for row in rows_of(STAGE.prepare(context).rows["duplicates"])})  # type: ignore[attr-defined]
+    assert re.search(r"dedup.search is approximate. Of \d+ sampled .* found one for \d+", caplog.text)
+    assert dropped[0] == dropped[1]
 
 
 def test_two_pools_of_one_file_do_not_share_reject_keys() -> None:

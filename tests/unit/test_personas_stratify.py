@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.personas.buckets import tercile_names
-from tasks.personas.stratify import draw, quotas
+from tasks.personas.pool import draw, quotas
+from tasks.personas.readers.personamem import tercile_names
 
 SIZES = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=3), st.integers(1, 60), min_size=1, max_size=12)
 

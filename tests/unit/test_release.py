@@ -14,7 +14,7 @@ from flows.cli.evaluate import _build_of
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.settings.sections import PersonaSource, SceneSource
-from tasks.foundation.sources.revisions import Revisions
+from tasks.foundation.sources.hub import Revisions
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tasks.foundation.stage import Finished
 from tasks.foundation.tables.scenes import Scene
-from tasks.scenes.balance import surplus
-from tasks.scenes.repeats import goals_of
+from tasks.scenes.goals import join_goals
+from tasks.scenes.sampling import find_surplus
 from tasks.scenes.task import STAGE
 from tests.unit.source_stages import FakeContext
 
@@ -59,7 +59,7 @@ def test_goals_are_compared_as_a_pair_and_not_one_by_one() -> None:
 
 def test_a_full_stop_makes_no_difference() -> None:
     first, second = scene(1, "zh", ("借车。", "不借")), scene(2, "zh", ("借车", "不借。"))
-    assert goals_of(first) == goals_of(second) == "借车。不借"
+    assert join_goals(first) == join_goals(second) == "借车。不借"
 
 
 def test_without_thresholds_only_repeats_go() -> None:
@@ -113,9 +113,9 @@ IDS = st.sets(st.text("abcdef", min_size=1, max_size=3), max_size=9).map(sorted)
 def test_what_is_cut_depends_on_the_ids_alone_and_leaves_both_languages_the_same(
     english: list[str], chinese: list[str], random: Any
 ) -> None:
-    cut = surplus({"en": [f"e{x}" for x in english], "zh": [f"z{x}" for x in chinese]}, seed=1)
+    cut = find_surplus({"en": [f"e{x}" for x in english], "zh": [f"z{x}" for x in chinese]}, seed=1)
     left = [sum(f"{mark}{x}" not in cut for x in ids) for mark, ids in (("e", english), ("z", chinese))]
     fewest = min(len(english), len(chinese))
     assert left == ([fewest, fewest] if fewest else [len(english), len(chinese)])
     random.shuffle(english)
-    assert cut == surplus({"zh": [f"z{x}" for x in chinese], "en": [f"e{x}" for x in english]}, seed=1)
+    assert cut == find_surplus({"zh": [f"z{x}" for x in chinese], "en": [f"e{x}" for x in english]}, seed=1)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.scenes.nameless import without_names
-from tasks.scenes.rejoin import rejoin, tidy
-from tasks.scenes.repeats import folded
+from tasks.foundation.texts.minhash import fold
+from tasks.scenes.goals import without_names
+from tasks.scenes.readers import rejoin, tidy
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_no_name_is_left_in_a_goal(own: str, other: str, words: list[str]) -> No
 
 
 def test_folding_levels_width_case_and_spaces() -> None:
-    assert folded(" Ｈello\u3000 WORLD ") == "hello world"
+    assert fold(" Ｈello\u3000 WORLD ") == "hello world"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.tables.types import Language
-from tasks.foundation.texts.near_texts import NearTexts, in_common, sequences
+from tasks.foundation.texts.minhash import NearTexts, fold, in_common, sequences
 from tasks.scenes import gather as gathering
-from tasks.scenes.repeats import folded
 from tasks.scenes.sampling import draw
 from tasks.scenes.task import STAGE
 from tasks.scenes.wanted import FILTERS, filter_rules
@@ -22,7 +21,7 @@ from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 
 
 def reason(text: str) -> str | None:
-    (found,) = filter_rules().found([folded(text)])
+    (found,) = filter_rules().search([fold(text)])
     return found and found.why
 
 
@@ -72,10 +71,10 @@ def test_everyday_talk_is_wanted(text: str) -> None:
 
 
 def test_the_first_rule_that_fits_gives_the_reason_and_what_it_found() -> None:
-    url, none, hate = filter_rules().found(["see http://x and click here", "fine", "傻逼"])
+    url, none, hate = filter_rules().search(["see http://x and click here", "fine", "傻逼"])
     assert url is not None and (url.why, url.reason) == ("url", "expected talk between two people, found 'http://'")
     assert none is None and hate is not None and hate.why == "unsafe_hate"
-    assert filter_rules().found([]) == []
+    assert filter_rules().search([]) == []
 
 
 def test_every_rule_of_the_file_has_patterns_in_lower_case() -> None:
@@ -132,13 +131,13 @@ def test_texts_nearer_than_the_threshold_are_found_and_no_others() -> None:
     draw = random.Random(1)
     texts = [" ".join("".join(draw.choices("abcdefghij", k=5)) for _ in range(80)) for _ in range(60)]
     near = NearTexts("en", 0.8)
-    assert [near.take(text) for text in texts] == [None] * 60
+    assert [near.keep_unless_near(text) for text in texts] == [None] * 60
     for number, text in enumerate(texts):
         for words in (1, 4, 12):
             other = altered(text, words, draw)
             is_near = in_common(sequences(text, "en"), sequences(other, "en")) >= 0.8
             assert is_near == (words < 12)
-            assert not is_near or near.take(other) == number
+            assert not is_near or near.keep_unless_near(other) == number
 
 
 def talk(*texts: str) -> dict[str, Any]:

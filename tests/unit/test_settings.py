@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import load_settings, profile_names, without_knobs
-from tasks.foundation.settings.types import Knob
+from tasks.foundation.settings.sections import Knob
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_settings_are_frozen() -> None:
         {"voting.shard_rows": 3, "voting.max_failure_rate": 0.1, "voting.mode": "batch", "voting.budget.max_calls": 5},
         {"llm.batch.poll_seconds": 9, "llm.outage_seconds": 9, "llm.replay_only": "true", "llm.share_limits": "true"},
         {"run.benchmark": "demo", "run.budget.max_calls": 5, "run.rows_in_flight": 3, "run.lock_wait_seconds": 3},
-        {"personas.dedup.search": "faiss", "personas.mode": "batch"},
+        {"personas.mode": "batch"},
     ],
 )
 def test_a_knob_is_no_part_of_what_a_fingerprint_hashes(knobs: dict[str, Any]) -> None:
@@ -85,6 +85,11 @@ def test_a_knob_is_no_part_of_what_a_fingerprint_hashes(knobs: dict[str, Any]) -
     for section in {name.partition(".")[0] for name in knobs}:
         before, after = getattr(load_settings("test"), section), getattr(turned, section)
         assert before != after and without_knobs(before) == without_knobs(after)
+
+
+def test_another_way_of_searching_is_another_fingerprint() -> None:
+    exact, approximate = (load_settings("test", [f"personas.dedup.search={way}"]) for way in ("exact", "approximate"))
+    assert without_knobs(exact.personas) != without_knobs(approximate.personas)
 
 
 def test_settings_that_are_no_knobs_stay_wherever_they_stand() -> None:

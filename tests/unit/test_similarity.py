@@ -14,9 +14,10 @@ from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.similarity import ByCharacters, recorded, similarity_of
+from tasks.foundation.texts.similarity import ByCharacters, describe, similarity_of
 from tasks.personas.task import STAGE
-from tests.unit.source_stages import FakeContext, WordEncoder, rows_of, write_jsonl
+from tests.fakes.encoders import WordEncoder
+from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 from tests.unit.test_near_texts import NURSE, TEACHER, changed
 
 MULTILINGUAL = "paraphrase-multilingual-minilm-l12-v2"
@@ -36,8 +37,8 @@ def own(tmp_path: Path) -> Path:
 
 def test_chinese_goes_by_characters_where_the_weights_are_not_here() -> None:
     found = similarity_of("zh", load_settings("test"))
-    assert isinstance(found, ByCharacters) and f"colloquy models pull {MULTILINGUAL}" in found.told
-    assert recorded(found) == {"method": "minhash", "why": found.why}
+    assert isinstance(found, ByCharacters) and f"colloquy models pull {MULTILINGUAL}" in found.explanation
+    assert describe(found) == {"method": "minhash", "why": found.why}
 
 
 def test_chinese_goes_by_characters_where_the_settings_say_so() -> None:
@@ -47,8 +48,8 @@ def test_chinese_goes_by_characters_where_the_settings_say_so() -> None:
 
 def test_chinese_goes_by_the_encoder_that_is_here(own: Path) -> None:
     found = similarity_of("zh", load_settings("test", [f"encoder.zh={own}", "encoder.precision=bfloat16"]))
-    assert isinstance(found, Encoder) and found.place == own and found.precision == "bfloat16"
-    assert recorded(found) == {"encoder": str(own), "precision": "bfloat16", "fingerprint": found.fingerprint[:16]}
+    assert isinstance(found, Encoder) and found.weights_folder == own and found.precision == "bfloat16"
+    assert describe(found) == {"encoder": str(own), "precision": "bfloat16", "fingerprint": found.fingerprint[:16]}
 
 
 def test_minilm_is_refused_for_chinese_texts() -> None:

@@ -21,11 +21,10 @@ from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings.sections import Source
 from tasks.foundation.sources import SourceRow, find_files, open_source
+from tasks.foundation.sources.files import read_file
+from tasks.foundation.sources.formats import read_batches
 from tasks.foundation.sources.hub import hub_problem
-from tasks.foundation.sources.local import read_file
-from tasks.foundation.sources.rejecting import SourceRejects
-from tasks.foundation.sources.rows import Problem
-from tasks.foundation.sources.tables import read_batches
+from tasks.foundation.sources.rows import Problem, SourceRejects
 from tests.unit.source_stages import write_jsonl
 
 

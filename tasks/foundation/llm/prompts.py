@@ -29,7 +29,7 @@ from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.request import Message
 from tasks.foundation.settings.strict_yaml import load_yaml
-from tasks.foundation.texts.languages import LANGUAGES
+from tasks.foundation.tables.languages import LANGUAGES
 
 PROMPTS = ROOT / "prompts"
 _TAG = re.compile(r"</?([a-z][a-z0-9_]*)>", re.IGNORECASE)

@@ -17,12 +17,12 @@ from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.files import RunFiles, produced_in
 from tasks.foundation.run.fingerprints import libraries
 from tasks.foundation.run.opening import plain_settings
-from tasks.foundation.sources.revisions import Revisions
+from tasks.foundation.sources.hub import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.parts import PartFile
 from tasks.foundation.tables import TABLES
-from tasks.foundation.texts.similarity import recorded
+from tasks.foundation.texts.similarity import describe
 
 MAY_REPEAT = ("rejects", "llm_calls", "replies", "duplicates")
 """Tables in which a key may occur twice: one row rejected for two reasons, one reply cited by two rows."""
@@ -139,10 +139,10 @@ def record_of(
         "overrides": list(workspace.remembered),
         "guest": workspace.guest,
         "settings": plain_settings(stage, workspace),
-        "sources": Revisions.of(workspace.layout, build).recorded(stage.sources(workspace.settings)),
+        "sources": Revisions.of(workspace.layout, build).describe(stage.sources(workspace.settings)),
         "models": {alias: {**spec.identity(), "family": spec.family} for alias, spec in models.items()},
-        "similarity": {name: recorded(each) for name, each in workspace.similarities.items()} if stage.encodes else {},
         "roles": _roles(stage, workspace, member),
+        "similarity": {name: describe(each) for name, each in workspace.similarities.items()} if stage.encodes else {},
         "libraries": libraries(LIBRARIES),
         "plan": [each.to_json() for each in plan],
     }

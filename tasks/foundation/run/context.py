@@ -15,15 +15,15 @@ from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.sources.revisions import Revisions
+from tasks.foundation.sources.hub import Revisions
 from tasks.foundation.stage import AnySource, Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import PartWriter
 from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.languages import LANGUAGES
 from tasks.foundation.texts.similarity import Similarity, similarity_of
 
 WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")

@@ -24,16 +24,14 @@ from tasks.foundation.run.context import RunContext, Workspace, declared, select
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.dry_run import plan_items
 from tasks.foundation.run.usual_usage import UsageHistory
-from tasks.foundation.settings.sections import PerLanguage, Section, StageSection
-from tasks.foundation.settings.types import AtMost, HowMany
+from tasks.foundation.settings.sections import AtMost, HowMany, PerLanguage, Section, StageSection
 from tasks.foundation.sources import open_source
 from tasks.foundation.stage import AnySource, Stage, Stored
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import PartWriter, open_part
 from tasks.foundation.tables import TABLES, Row
 from tasks.foundation.tables.types import Language
-from tasks.foundation.texts.encoder import Encoder
-from tasks.foundation.texts.encoding.windows import LongTexts
+from tasks.foundation.texts.encoder import Encoder, LongTexts
 from tasks.foundation.texts.similarity import ByCharacters, Similarity
 
 MOST_ROWS = 300
@@ -112,14 +110,14 @@ class _Unlike(Encoder):
     def __init__(self) -> None:
         super().__init__("unlike")
 
-    def reading(self, long_texts: LongTexts) -> Encoder:
+    def with_long_texts(self, long_texts: LongTexts) -> Encoder:
         return self
 
     def encode_alone(self, text: str) -> np.ndarray:
         vector = np.random.default_rng(seed_of("unlike", text)).standard_normal(self.dimensions)
         return cast(np.ndarray, vector / np.linalg.norm(vector))
 
-    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+    def _encode_new(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
         if texts:
             yield range(len(texts)), np.stack([self.encode_alone(text).astype(np.float32) for text in texts])
 

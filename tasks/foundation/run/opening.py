@@ -14,7 +14,7 @@ from tasks.foundation.run.context import MissingInput, Workspace, makers, may_be
 from tasks.foundation.run.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.sources.revisions import Revisions
+from tasks.foundation.sources.hub import Revisions
 from tasks.foundation.stage import Stage
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.store.parts import sum_hashes

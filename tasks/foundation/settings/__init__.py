@@ -23,25 +23,9 @@ from pydantic_settings.sources import InitSettingsSource
 
 from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.sections import (
-    AwarenessSection,
-    ChatseedsSection,
-    ConflictsSection,
-    ConversationSection,
-    CurationSection,
-    DialoguesSection,
-    EncoderSection,
-    InteractionSection,
-    JudgingSection,
-    LlmSection,
-    MetricsSection,
-    PersonasSection,
-    RunSection,
-    ScenesSection,
-    VotingSection,
-)
-from tasks.foundation.settings.strict_yaml import GivenTwice, load_yaml, once
-from tasks.foundation.settings.types import Knob
+from tasks.foundation.settings import sections
+from tasks.foundation.settings.sections import Knob
+from tasks.foundation.settings.strict_yaml import GivenTwice, build_object, load_yaml
 
 ENVIRONMENT_PREFIX = "COLLOQUY_"
 OTHER_ENVIRONMENT = (
@@ -64,21 +48,21 @@ class Settings(BaseSettings):
         frozen=True, extra="forbid", env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__"
     )
 
-    run: RunSection
-    llm: LlmSection
-    encoder: EncoderSection
-    personas: PersonasSection
-    scenes: ScenesSection
-    conflicts: ConflictsSection
-    dialogues: DialoguesSection
-    voting: VotingSection
-    curation: CurationSection
-    chatseeds: ChatseedsSection
-    awareness: AwarenessSection
-    interaction: InteractionSection
-    conversation: ConversationSection
-    judging: JudgingSection
-    metrics: MetricsSection
+    run: sections.RunSection
+    llm: sections.LlmSection
+    encoder: sections.EncoderSection
+    personas: sections.PersonasSection
+    scenes: sections.ScenesSection
+    conflicts: sections.ConflictsSection
+    dialogues: sections.DialoguesSection
+    voting: sections.VotingSection
+    curation: sections.CurationSection
+    chatseeds: sections.ChatseedsSection
+    awareness: sections.AwarenessSection
+    interaction: sections.InteractionSection
+    conversation: sections.ConversationSection
+    judging: sections.JudgingSection
+    metrics: sections.MetricsSection
 
     @classmethod
     def settings_customise_sources(
@@ -229,7 +213,7 @@ def _refuse_given_by_two(variable: str, value: str, given: dict[str, str]) -> No
     """ConfigError naming both variables of a setting; `given` has the settings before it with their variables."""
     path = variable.upper().removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
     try:
-        inner = json.loads(value, object_pairs_hook=once)
+        inner = json.loads(value, object_pairs_hook=build_object)
     except GivenTwice as error:
         raise ConfigError(f"environment variable {variable}: {error}") from None
     except ValueError:

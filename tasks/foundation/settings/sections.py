@@ -3,25 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.foundation import ROOT
-from tasks.foundation.settings.types import (
-    AtMost,
-    Count,
-    EachOnce,
-    HowMany,
-    IfNone,
-    InLanguage,
-    Knob,
-    Positive,
-    Share,
-    Targets,
-    Temperature,
-    kept_by,
-)
+from tasks.foundation.tables.languages import language_named
+from tasks.foundation.tables.types import Language
+
+
+class Knob:
+    """Marks a setting that cannot change the data, and so is no part of a fingerprint: `Annotated[…, Knob]`. A comment
+    beside it says why."""
+
+
+class HowMany:
+    """Marks how many rows a stage is to work on, whatever it reads; a dry run works on fewer."""
+
+
+class AtMost:
+    """Marks how many rows a stage keeps of those it is given; a dry run keeps as many of as many fewer."""
+
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+Share = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+IfNone = Annotated[str, Field(pattern=r"^(fail|keep [1-9][0-9]*)$")]
+"""What to do where nothing is good enough: stop, or (for trying things out) keep so many all the same."""
+
+
+def _named(value: object) -> object:
+    """A language as the tables have it, however it is written; what names none is left for the check to refuse."""
+    return (language_named(value) or value) if isinstance(value, str) else value
+
+
+InLanguage = Annotated[Language, BeforeValidator(_named)]
+"""A language that prompts are written in: `en`, `EN`, `en-US`, `English`; `zh`, `zh-Hans`, `中文`."""
+
+
+def kept_by(if_none: str) -> int:
+    """`"keep 3"` → 3, `"fail"` → 0."""
+    return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
+
+
+def _each_once(entries: list[Any]) -> list[Any]:
+    twice = dict.fromkeys(str(entry) for entry in entries if entries.count(entry) > 1)
+    if twice:
+        raise ValueError(f"expected each once, found {', '.join(twice)} again")
+    return entries
+
+
+EachOnce = AfterValidator(_each_once)
+Targets = Annotated[list[str], Field(min_length=1), EachOnce]
 
 
 class Section(BaseModel):
@@ -82,7 +117,7 @@ def _as_written(value: object) -> object:
 
 
 class PersonaSource(Source):
-    pool: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+    pool: Slug
     reader: Literal["nemotron", "personamem", "mapped"]
     where: dict[str, list[Annotated[str, BeforeValidator(_as_written)]]] = {}
     """Only rows whose column holds one of these values."""
@@ -114,7 +149,7 @@ class InspirationSource(Section):
 
 
 class SceneSource(Source):
-    corpus: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
+    corpus: Slug
     reader: Literal["soda", "lccc", "jsonl"]
 
     @property
@@ -167,7 +202,7 @@ class EncoderSection(Section):
     en: str
     zh: str | None
     precision: Literal["float32", "bfloat16"]
-    threads: Positive
+    threads: Annotated[Positive, Knob]  # speed
 
     def of(self, language: str) -> str | None:
         found: str | None = getattr(self, language)
@@ -201,7 +236,7 @@ class DedupSection(Section):
     threshold: Share
     encode: Literal["truncate", "windows"]
     jaccard: Share
-    search: Annotated[Literal["exact", "faiss"], Knob]  # two ways to the same pairs, of which the same are decided on
+    search: Literal["exact", "approximate"]
 
 
 class NearSection(Section):
@@ -223,10 +258,21 @@ class PersonasSection(BatchableSection):
     character_dedup: NearSection | None
 
 
-class ScenesSection(BatchableSection):
-    sources: Annotated[list[SceneSource], EachOnce]
+class TurnsBounded(Section):
+    """How long dialogues are."""
+
     min_turns: Annotated[int, Field(ge=2)]
     max_turns: Annotated[int, Field(ge=2)]
+
+    @model_validator(mode="after")
+    def _range(self) -> Self:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
+        return self
+
+
+class ScenesSection(TurnsBounded, BatchableSection):
+    sources: Annotated[list[SceneSource], EachOnce]
     max_characters: Positive
     near_duplicate: Share
     sample: Annotated[PerLanguage, HowMany]
@@ -235,12 +281,6 @@ class ScenesSection(BatchableSection):
     distiller: str
     temperature: Temperature
     max_tokens: Positive
-
-    @model_validator(mode="after")
-    def _range(self) -> ScenesSection:
-        if self.min_turns > self.max_turns:
-            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
-        return self
 
 
 class ConflictsSection(BatchableSection):
@@ -258,20 +298,13 @@ class ConflictsSection(BatchableSection):
         return kept_by(self.if_none)
 
 
-class DialoguesSection(StageSection):
+class DialoguesSection(TurnsBounded, StageSection):
     writer: str
-    min_turns: Annotated[int, Field(ge=2)]
     max_turns: Annotated[int, Field(ge=2, le=60)]
     temperature: Temperature
     analysis_temperature: Temperature
     max_tokens: Positive
     utterances_per_request: Positive
-
-    @model_validator(mode="after")
-    def _range(self) -> DialoguesSection:
-        if self.min_turns > self.max_turns:
-            raise ValueError(f"min_turns ({self.min_turns}) is above max_turns ({self.max_turns})")
-        return self
 
 
 class VotingSection(BatchableSection):

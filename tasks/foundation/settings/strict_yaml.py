@@ -41,7 +41,7 @@ def load_yaml(text: str) -> Any:
     return yaml.load(text, _Loader)
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object (`object_pairs_hook`); GivenTwice for a key that it has again with another value."""
     found = dict(pairs)
     if len(found) < len(pairs):

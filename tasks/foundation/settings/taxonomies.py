@@ -19,28 +19,10 @@ from tasks.foundation.ids import digest
 from tasks.foundation.settings.strict_yaml import load_yaml
 
 
-class _LabelFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    name: str
-    definition: str
-    zh: str
-    group: str | None = None
-    low: int | None = None
-    high: int | None = None
-
-
-class _TaxonomyFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    description: str
-    expected_count: int
-    labels: list[_LabelFile]
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(BaseModel):
     """One label. `low` and `high` bound a numeric band where the taxonomy is one of bands."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     definition: str
@@ -52,6 +34,14 @@ class Label:
     def shown(self, language: str) -> str:
         """The label as a prompt shows it: the stored name, with its Chinese name beside it in zh."""
         return f"{self.name}（{self.zh}）" if language == "zh" else self.name
+
+
+class _TaxonomyFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    description: str
+    expected_count: int
+    labels: tuple[Label, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +75,4 @@ def taxonomy(name: str) -> Taxonomy:
         raise ConfigError(f"taxonomy {path}: expected {file.expected_count} labels, found {len(names)}")
     if len(set(names)) != len(names):
         raise ConfigError(f"taxonomy {path}: label names must differ, found {names}")
-    return Taxonomy(name, tuple(Label(**label.model_dump()) for label in file.labels))
+    return Taxonomy(name, file.labels)

@@ -8,9 +8,17 @@ is never held whole unless it is one JSON array.
 
 from __future__ import annotations
 
-from tasks.foundation.sources.folders import find_files
+from tasks.foundation.sources.files import find_files
 from tasks.foundation.sources.open import open_source
-from tasks.foundation.sources.rejecting import SourceRejects
-from tasks.foundation.sources.rows import BadRow, Problem, SourceRow, Unwanted
+from tasks.foundation.sources.rows import BadRow, Problem, SourceRejects, SourceRow, SourceTally, Unwanted
 
-__all__ = ["BadRow", "Problem", "SourceRejects", "SourceRow", "Unwanted", "find_files", "open_source"]
+__all__ = [
+    "BadRow",
+    "Problem",
+    "SourceRejects",
+    "SourceRow",
+    "SourceTally",
+    "Unwanted",
+    "find_files",
+    "open_source",
+]

@@ -1,26 +1,33 @@
-"""Rows of hub datasets and of single files of them, streamed at one commit; nothing is kept on disk.
+"""Rows of hub datasets and of single files of them, streamed at one commit; nothing is kept on disk but which commit.
 
-Whether the hub can be reached is tried first (a few seconds), since the hub library takes half a minute to
-give up.
+A branch moves. It is looked up when a build first needs it, and what it stood for is written down beside the build's
+commits, so that every later run of the build reads the same rows, with or without the hub. Whether the hub can be
+reached is tried first (a few seconds), since the hub library takes half a minute to give up.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings.sections import Source
-from tasks.foundation.sources.local import read_jsonl
+from tasks.foundation.sources.files import find_files, read_jsonl
+from tasks.foundation.sources.formats import read_batches
 from tasks.foundation.sources.rows import SourceRow
-from tasks.foundation.sources.tables import read_batches
+from tasks.foundation.store.files import write_text
+from tasks.foundation.store.layout import Layout
 
 REACH_SECONDS = 3.0
 """For the hub's first answer; looking up its name may take as long again."""
@@ -30,12 +37,12 @@ BATCH = 1024
 """Rows of a dataset held in memory at once."""
 
 
-def commit_of(source: Source) -> str:
+def ask_commit(source: Source) -> str:
     """The commit that the source's revision stands for now; SourceError when the hub does not say."""
     _require_hub(source)
     from huggingface_hub import HfApi
 
-    with _told(source, "its commit"):
+    with _explain_errors(source, "its commit"):
         commit = HfApi().dataset_info(str(source.hub), revision=source.revision, timeout=ASK_SECONDS).sha
     if commit is None:
         raise SourceError(f"hub dataset {source.hub!r} has no commit at {source.revision!r}. {_remedy(source)}")
@@ -53,7 +60,7 @@ def read_dataset(source: Source, columns: Sequence[str] = ()) -> Iterator[Source
 
     datasets.disable_progress_bars()
     split = source.split or DEFAULT_SPLIT
-    with _told(source, f"split {split!r}"):
+    with _explain_errors(source, f"split {split!r}"):
         stream = datasets.load_dataset(source.hub, revision=source.revision, split=split, streaming=True)
         if columns and set(columns) <= set(stream.column_names or ()):
             stream = stream.select_columns(list(columns))
@@ -70,7 +77,7 @@ def read_hub_file(source: Source, name: str) -> Iterator[SourceRow]:
     from huggingface_hub import HfFileSystem
 
     path = f"datasets/{source.hub}@{source.revision}/{name}"
-    with _told(source, f"file {name!r}"):
+    with _explain_errors(source, f"file {name!r}"):
         hub = HfFileSystem()
         yield from read_jsonl(lambda: hub.open(path, "rb", block_size=0), f"{source.hub}/{name}", name)
 
@@ -113,7 +120,7 @@ def _require_hub(source: Source) -> None:
 
 
 @contextlib.contextmanager
-def _told(source: Source, what: str) -> Iterator[None]:
+def _explain_errors(source: Source, what: str) -> Iterator[None]:
     """What the hub library raises, as a SourceError that says what was asked for and what to do."""
     import httpx
 
@@ -135,3 +142,64 @@ def _remedy(source: Source) -> str:
         f"{source.hub} --repo-type dataset --revision {source.revision} --local-dir FOLDER`, bring FOLDER here, "
         f"and in the source's settings give `path: FOLDER`{split} (a file or a folder) instead of `hub`."
     )
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+AnySource = TypeVar("AnySource", bound=Source)
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """The commits that one build reads; `folder` holds a file for each branch that was looked up."""
+
+    folder: Path
+    scratch: Path
+
+    @staticmethod
+    def of(layout: Layout, build: str) -> Revisions:
+        return Revisions(layout.revisions(build), layout.scratch)
+
+    def known(self, source: Source) -> str | None:
+        """The commit of a hub source; None for a branch that this build has not needed yet."""
+        if _COMMIT.fullmatch(source.revision or ""):
+            return source.revision
+        file = self._file_of(source)
+        return file.read_text(encoding="utf-8") if file.exists() else None
+
+    def pinned(self, source: AnySource) -> AnySource:
+        """The source at its commit, looked up and written down where it was not known; a local one as it is.
+
+        Raises SourceError when the hub has to be asked and cannot be.
+        """
+        if source.hub is None:
+            return source
+        commit = self.known(source)
+        if commit is None:
+            commit = ask_commit(source)
+            write_text(self._file_of(source), self.scratch, commit)
+        return source.model_copy(update={"revision": commit})
+
+    def identities(self, sources: Sequence[Source]) -> list[Path | str]:
+        """What a run depends on: local files, by content; datasets at their commits; a missing file by its name."""
+        found: list[Path | str] = []
+        for source in sources:
+            if source.file is None:
+                found.append(f"hub {source.hub}@{self.known(source) or source.revision} {source.split or ''}")
+            elif source.file.exists():
+                found += find_files(source.file, source.split)
+            else:
+                found.append(f"missing {source.path}")
+        return found
+
+    def describe(self, sources: Sequence[Source]) -> list[dict[str, Any]]:
+        """What a commit says of its sources: name, place, revision as asked for, commit, split and licence."""
+        found: list[dict[str, Any]] = []
+        for source in sources:
+            place = {"path": source.path}
+            if source.hub is not None:
+                place = {"hub": source.hub, "revision": source.revision, "commit": self.known(source)}
+            found.append({"name": source.name, "licence": source.licence, **place, "split": source.split})
+        return found
+
+    def _file_of(self, source: Source) -> Path:
+        return self.folder / quote(f"{source.hub}@{source.revision}", safe="")

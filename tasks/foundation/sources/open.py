@@ -10,9 +10,8 @@ from typing import Any
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings.sections import Source
-from tasks.foundation.sources.folders import find_files
+from tasks.foundation.sources.files import find_files, read_file
 from tasks.foundation.sources.hub import read_dataset, read_hub_file
-from tasks.foundation.sources.local import read_file
 from tasks.foundation.sources.rows import Problem, SourceRow
 
 PEEKED_ROWS = 100

@@ -12,19 +12,25 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from tasks.foundation.ids import digest
-from tasks.foundation.texts.encoding import files
-from tasks.foundation.texts.encoding.network import PIECES_AT_ONCE, Network, Precision
-from tasks.foundation.texts.encoding.tokens import Tokens
-from tasks.foundation.texts.encoding.vector_store import VectorStore
-from tasks.foundation.texts.encoding.windows import LongTexts, joined, parts_read
+from tasks.foundation.texts.encoder_folder import (
+    PIECES_AT_ONCE,
+    Network,
+    Precision,
+    Tokenizer,
+    hash_files,
+    read_dimensions,
+    read_piece_limit,
+)
+from tasks.foundation.texts.vector_store import VectorStore
 from tasks.foundation.weights import path_of
 
 SORTED_AT_ONCE, CHARACTERS_AT_ONCE = 16_384, 64 * 2**20
@@ -37,8 +43,11 @@ SLACK: dict[Precision, float] = {"float32": 1e-4, "bfloat16": 0.02}
 """How far the cosine of two stored vectors may be from that of the texts encoded alone: much more than was ever seen
 (docs/benchmarks.md)."""
 
-Progress = Callable[[int, int], None]
-"""Called with texts done and texts in all."""
+LongTexts = Literal["truncate", "windows"]
+OVERLAP = 0.25
+"""The share of a window that the next one reads again: of 254 pieces 64, a stride of 190."""
+MOST_ALONE = 16_384
+"""Exact vectors held (50 MB); older ones are read again from the file."""
 
 
 @dataclass
@@ -50,58 +59,56 @@ class _Loaded:
 
     @cached_property
     def identity(self) -> str:
-        return files.identity(self.folder)
+        return hash_files(self.folder)
 
     @cached_property
     def pieces_read(self) -> int:
-        return files.pieces_read(self.folder)
+        return read_piece_limit(self.folder)
 
     @cached_property
-    def tokens(self) -> Tokens:
-        return Tokens(self.folder)
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.folder)
 
     @cached_property
     def network(self) -> Network:
-        return Network(self.folder, self.pieces_read, self.threads, self.tokens.padding)
-
-
-MOST_ALONE = 16_384
-"""Exact vectors held (50 MB); older ones are read again from the file."""
+        return Network(self.folder, self.pieces_read, self.threads, self.tokenizer.padding)
 
 
 @dataclass(eq=False)
 class Encoder:
     """Texts → unit vectors, on CPU.
 
-    `cache` is a folder that holds one SQLite file for each set of weights and way of encoding; None keeps nothing.
-    `folder` holds the weights, unless they are those of the catalogue under `name`. Of a long text the beginning is
-    read, or windows (`long_texts`). Raises ModelUnavailable on first use when the weights are not there.
+    Raises ModelUnavailable on first use when the weights are not there.
     """
 
     name: str
+    """In the catalogue, unless there is a `folder`."""
     cache: Path | None = None
+    """A folder that holds one SQLite file for each set of weights and way of encoding; None keeps nothing."""
     precision: Precision = "float32"
     long_texts: LongTexts = "truncate"
+    """Whether the beginning of a long text is read, or all of it in windows."""
     threads: int = 1
     folder: Path | None = None
+    """The user's own weights."""
     _shared: dict[str, _Loaded] = field(default_factory=dict, repr=False)
     _alone: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
-    def reading(self, long_texts: LongTexts) -> Encoder:
+    def with_long_texts(self, long_texts: LongTexts) -> Encoder:
         """The encoder over the same weights, loaded once, that reads long texts in this way."""
         if long_texts == self.long_texts:
             return self
         return type(self)(self.name, self.cache, self.precision, long_texts, self.threads, self.folder, self._shared)
 
     @property
-    def place(self) -> Path:
+    def weights_folder(self) -> Path:
         """Where the weights lie; ModelUnavailable, saying how to get them, when they are not there."""
         return self.folder or path_of(self.name)
 
     @cached_property
     def dimensions(self) -> int:
         """The length of a vector."""
-        return files.dimensions(self.place)
+        return read_dimensions(self.weights_folder)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -113,9 +120,7 @@ class Encoder:
         """How far the cosine of two vectors of `encode` may be from that of `encode_alone`."""
         return SLACK[self.precision]
 
-    def encode(
-        self, texts: Sequence[str], progress: Progress | None = None, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def encode(self, texts: Sequence[str], out: np.ndarray | None = None) -> np.ndarray:
         """L2-normalised float32 [n, d], row i for texts[i]; only texts not seen before are encoded.
 
         They are written to `out` (float32 [n, d], may be memory-mapped) where it is given: of a million texts,
@@ -126,18 +131,13 @@ class Encoder:
             expected = f"float32 {(len(texts), self.dimensions)}"
             raise ValueError(f"expected an array {expected} to encode into, found {found.dtype} {found.shape}")
         first: dict[bytes, int] = {}
-        done = 0
-        with self._vectors() as store:
+        with self._open_store() as store:
             for some in _spans(texts):
                 keys = [_text_key(texts[row]) for row in some]
                 new = {key: row for key, row in zip(keys, some, strict=True) if first.setdefault(key, row) == row}
                 for key, vector in store.read(list(new)):
                     found[new.pop(key)] = vector
-                done = some.stop - len(new)
-                _report(progress, done, len(texts))
-                for rows in self._encode_rows(list(new.items()), texts, found, store):
-                    done += rows
-                    _report(progress, done, len(texts))
+                self._encode_rows(list(new.items()), texts, found, store)
                 for row, key in zip(some, keys, strict=True):
                     if first[key] != row:
                         found[row] = found[first[key]]
@@ -147,10 +147,10 @@ class Encoder:
         """Unit vector float64 [d] of a text encoded in a batch of its own (of a long one, each window in its own)."""
         key = _text_key(text, alone=True)
         if key not in self._alone:
-            with self._vectors() as store:
+            with self._open_store() as store:
                 vector = next((vector for _, vector in store.read([key])), None)
                 if vector is None:
-                    made = self._alone_vector(text)
+                    made = self._make_alone(text)
                     store.write([key], made[None])
                     vector = made
             if len(self._alone) >= MOST_ALONE:
@@ -159,63 +159,62 @@ class Encoder:
             self._alone[key] = exact / np.linalg.norm(exact)
         return self._alone[key]
 
-    def stored(self, texts: Sequence[str], *, alone: bool = False) -> dict[int, np.ndarray]:
-        """The vectors of those texts that have one already (float32, by position); nothing is encoded.
+    def read_stored(self, texts: Sequence[str], *, alone: bool = False) -> dict[int, np.ndarray]:
+        """The vectors of those texts that have one already (float32, by row); nothing is encoded.
 
         `alone` asks for those that were made in a batch of their own.
         """
-        positions: dict[bytes, list[int]] = {}
-        for position, text in enumerate(texts):
-            positions.setdefault(_text_key(text, alone=alone), []).append(position)
-        with self._vectors() as store:
-            return {position: vector for key, vector in store.read(list(positions)) for position in positions[key]}
+        rows: dict[bytes, list[int]] = {}
+        for row, text in enumerate(texts):
+            rows.setdefault(_text_key(text, alone=alone), []).append(row)
+        with self._open_store() as store:
+            return {row: vector for key, vector in store.read(list(rows)) for row in rows[key]}
 
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
         """Word pieces of each text, untruncated, without [CLS] and [SEP]."""
-        return self._loaded.tokens.count(texts)
+        return self._loaded.tokenizer.count(texts)
 
     def _encode_rows(
         self, new: list[tuple[bytes, int]], texts: Sequence[str], found: np.ndarray, store: VectorStore
-    ) -> Iterator[int]:
-        """Encodes and keeps the texts of some rows; after each commit, how many it were."""
-        for positions, vectors in self._fresh([texts[row] for _, row in new]):
-            found[[new[position][1] for position in positions]] = vectors
-            store.write([new[position][0] for position in positions], vectors)
-            yield len(positions)
+    ) -> None:
+        """Encodes and keeps the texts of some rows, given with their keys."""
+        for some, vectors in self._encode_new([texts[row] for _, row in new]):
+            found[[new[each][1] for each in some]] = vectors
+            store.write([new[each][0] for each in some], vectors)
 
-    def _fresh(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
-        """Vectors of all texts, some hundred at once, with the positions of these; long texts come first."""
-        pieces = self._loaded.tokens.pieces(texts)
-        order = sorted(range(len(texts)), key=lambda position: -len(pieces[position]))
-        for start in range(0, len(order), KEPT_AT_ONCE):
-            positions = order[start : start + KEPT_AT_ONCE]
-            yield positions, self._run([pieces[position] for position in positions], self.precision, PIECES_AT_ONCE)
+    def _encode_new(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
+        """Vectors of all texts, some hundred at once, with the rows of these; long texts come first."""
+        pieces = self._loaded.tokenizer.split(texts)
+        by_length = sorted(range(len(texts)), key=lambda row: -len(pieces[row]))
+        for start in range(0, len(by_length), KEPT_AT_ONCE):
+            rows = by_length[start : start + KEPT_AT_ONCE]
+            yield rows, self._run([pieces[row] for row in rows], self.precision, PIECES_AT_ONCE)
 
-    def _alone_vector(self, text: str) -> np.ndarray:
+    def _make_alone(self, text: str) -> np.ndarray:
         """float32 [d]."""
-        found: np.ndarray = self._run(self._loaded.tokens.pieces([text]), "float32", ONE_ROW)[0]
+        found: np.ndarray = self._run(self._loaded.tokenizer.split([text]), "float32", ONE_ROW)[0]
         return found
 
     def _run(self, texts: Sequence[np.ndarray], precision: Precision, budget: int) -> np.ndarray:
         """Unit vectors of texts that are given as word pieces."""
         loaded = self._loaded
-        room = loaded.pieces_read - loaded.tokens.special
-        parts = [
-            (owner, pieces[part.start : part.stop])
+        room = loaded.pieces_read - loaded.tokenizer.n_special
+        read = [
+            (owner, pieces[span.start : span.stop])
             for owner, pieces in enumerate(texts)
-            for part in parts_read(len(pieces), room, self.long_texts)
+            for span in spans_read(len(pieces), room, self.long_texts)
         ]
-        vectors = loaded.network.vectors([loaded.tokens.framed(part) for _, part in parts], precision, budget)
-        return joined(vectors, [len(part) for _, part in parts], [owner for owner, _ in parts], len(texts))
+        vectors = loaded.network.vectors([loaded.tokenizer.frame(window) for _, window in read], precision, budget)
+        return join_windows(vectors, [len(window) for _, window in read], [owner for owner, _ in read], len(texts))
 
     @property
     def _loaded(self) -> _Loaded:
         if "loaded" not in self._shared:
-            self._shared["loaded"] = _Loaded(self.place, self.threads)
+            self._shared["loaded"] = _Loaded(self.weights_folder, self.threads)
         return self._shared["loaded"]
 
     @contextlib.contextmanager
-    def _vectors(self) -> Iterator[VectorStore]:
+    def _open_store(self) -> Iterator[VectorStore]:
         path = None if self.cache is None else self.cache / f"vectors-{self.fingerprint[:16]}.sqlite"
         with contextlib.closing(VectorStore(path)) as store:
             yield store
@@ -240,6 +239,32 @@ def _text_key(text: str, *, alone: bool = False) -> bytes:
     ).digest()
 
 
-def _report(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(done, total)
+def windows(pieces: int, room: int) -> list[range]:
+    """The windows of a text of so many pieces, `room` pieces each but for the last; one for a text that fits.
+
+    >>> [(window.start, window.stop) for window in windows(500, room=254)]
+    [(0, 254), (190, 444), (380, 500)]
+    """
+    stride = room - round(room * OVERLAP)
+    starts = range(0, max(pieces - room, 0) + stride, stride) if pieces > room else range(1)
+    return [range(start, min(start + room, pieces)) for start in starts]
+
+
+def spans_read(pieces: int, room: int, long_texts: LongTexts) -> list[range]:
+    """Which pieces of a text are read together; nothing but the first `room` under `truncate`."""
+    return windows(pieces, room) if long_texts == "windows" else [range(min(pieces, room))]
+
+
+def join_windows(vectors: np.ndarray, weights: Sequence[int], owners: Sequence[int], texts: int) -> np.ndarray:
+    """Unit float32 [texts, d]: of each text the mean of its windows' unit vectors, weighted by their pieces.
+
+    `owners` says whose each window is, in ascending order. The vector of a text with one window is that window's.
+    """
+    owner = np.asarray(owners)
+    first = np.searchsorted(owner, np.arange(texts))
+    found = vectors[first]
+    for text in np.flatnonzero(np.bincount(owner, minlength=texts) > 1).tolist():
+        own = slice(first[text], int(np.searchsorted(owner, text + 1)))
+        total = np.asarray(weights[own], np.float64) @ vectors[own].astype(np.float64)
+        found[text] = total / np.linalg.norm(total)
+    return found

