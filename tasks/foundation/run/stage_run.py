@@ -26,7 +26,7 @@ from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.planning.stage_plan import StagePlan
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
-from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
+from tasks.foundation.run.committing import check_keys, check_silent_models, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext
 from tasks.foundation.run.files import FINISH, PREPARE, RunFiles, Shard, label_of, passing_failures, produced_in
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of, planned
@@ -224,7 +224,7 @@ class StageRun:
         accounting = self._planned.prepared + items.moved(finished.filtered)
         accounting.check(f"stage {self.name} of build {self.build}")
         tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
-        check_wordless(self._files, tables["llm_calls"], tables["replies"])
+        check_silent_models(self._files, tables["llm_calls"], tables["replies"])
         for name, parts in tables.items():
             check_keys(self._files, name, parts)
         commit = Commit(
