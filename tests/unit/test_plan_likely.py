@@ -44,7 +44,7 @@ def test_where_the_model_was_never_asked_others_stand_for_it_by_their_numbers() 
 
 def test_models_behind_an_api_are_not_taken_to_answer_like_those_in_this_process() -> None:
     earlier = {("voting", "vote", alias): replace(OWN, kind=kind) for alias, kind in (("b", "embedded"), ("c", "api"))}
-    found = likely("voting", PLANNED, earlier, replace(SPEC, provider="google"), batched=False)
+    found = likely("voting", PLANNED, earlier, replace(SPEC, provider="google", api_key_env="SOME_KEY"), batched=False)
     assert found is not None
     assert found.rests_on == {("voting", "vote", "c")}
     assert likely("voting", PLANNED, earlier, SPEC, batched=False) is None
