@@ -18,7 +18,7 @@ from tasks.foundation.llm.cache import ReplyCache
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.models import ModelSpec
-from tasks.foundation.llm.reply import SURE
+from tasks.foundation.llm.reply import SILENT_REPLIES_AT_ONCE
 from tasks.foundation.llm.request import Message, Outcome, Provider, ProviderCall, RawReply, Request, Usage
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.tables.operations import LlmCall
@@ -359,22 +359,22 @@ async def test_an_unavailable_model_stops_the_run(cache: ReplyCache) -> None:
 @pytest.mark.parametrize("silence", ["", "<think>It is late.</think>", "<|channel>thought\nIt is late."])
 async def test_a_model_that_never_says_a_word_stops_the_run_with_what_to_set(cache: ReplyCache, silence: str) -> None:
     one = engine(cache, ScriptedProvider(lambda call: reply(silence)), max_reasks=0)
-    for number in range(SURE - 1):
+    for number in range(SILENT_REPLIES_AT_ONCE - 1):
         assert (await one.ask(request(sample=number))).error is not None
     with pytest.raises(ModelUnavailable, match=r"enable_thinking|max_tokens"):
-        await one.ask(request(sample=SURE))
+        await one.ask(request(sample=SILENT_REPLIES_AT_ONCE))
 
 
 async def test_a_model_that_once_said_a_word_may_be_silent_after_it(cache: ReplyCache) -> None:
-    script = [reply(GOOD), *[reply("")] * (SURE + 5)]
+    script = [reply(GOOD), *[reply("")] * (SILENT_REPLIES_AT_ONCE + 5)]
     one = engine(cache, script, max_reasks=0)
-    outcomes = [await one.ask(request(sample=number)) for number in range(SURE + 6)]
-    assert sum(outcome.error is not None for outcome in outcomes) == SURE + 5
+    outcomes = [await one.ask(request(sample=number)) for number in range(SILENT_REPLIES_AT_ONCE + 6)]
+    assert sum(outcome.error is not None for outcome in outcomes) == SILENT_REPLIES_AT_ONCE + 5
 
 
 async def test_what_a_filter_withheld_is_no_silence(cache: ReplyCache) -> None:
     one = engine(cache, ScriptedProvider(lambda call: reply("", "content_filter")), max_reasks=0)
-    for number in range(SURE + 1):
+    for number in range(SILENT_REPLIES_AT_ONCE + 1):
         assert (await one.ask(request(sample=number))).error is not None
 
 

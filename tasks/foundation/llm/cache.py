@@ -119,15 +119,18 @@ def format_time(moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """One line per stage and alias; token counts are sums of what was reported, `unreported` the replies they lack."""
+    """What is kept of one stage and alias."""
 
     stage: str
     alias: str
     replies: int
     prompt_tokens: int
+    """The sum of those that were reported; so are the completion's."""
     completion_tokens: int
     unreported: int
+    """Replies that the two sums lack."""
     oldest: str
+    """When the first of them came, as the cache writes times; `newest`: the last."""
     newest: str
 
 

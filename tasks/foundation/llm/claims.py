@@ -1,7 +1,8 @@
 """Which calls are being sent just now, so that two processes do not buy the same reply.
 
 A claim is the kernel's lock on one byte of a file, at a place that is the call's key: it ends with its process,
-however that ends, and costs microseconds.
+however that ends, and costs microseconds. (`filelock`, which the store's locks are made of, would need a file for each
+of a million keys.)
 """
 
 from __future__ import annotations

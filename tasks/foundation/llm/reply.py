@@ -289,10 +289,10 @@ def _close(part: Any, *, named: bool = False) -> Any:
     return result
 
 
-SURE = 20
+SILENT_REPLIES_AT_ONCE = 20
 """So many replies without a word, and none with one, stop a run at once."""
 
-FEWEST = 3
+SILENT_REPLIES_OF_A_STAGE = 3
 """So many, and none with a word, stop a stage before it is committed; fewer may be chance."""
 
 
@@ -313,7 +313,7 @@ class SilentModels:
             return
         replies = self._silent.setdefault(alias, [])
         replies.append(reply)
-        if len(replies) == SURE:
+        if len(replies) == SILENT_REPLIES_AT_ONCE:
             raise silence_error(alias, replies)
 
 

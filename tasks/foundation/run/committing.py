@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.foundation.errors import TableError
-from tasks.foundation.llm.reply import FEWEST, is_silent, silence_error
+from tasks.foundation.llm.reply import SILENT_REPLIES_OF_A_STAGE, is_silent, silence_error
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.files import RunFiles, produced_in
@@ -83,13 +83,17 @@ def _total(column: pa.ChunkedArray) -> float | None:
     return pc.sum(column).as_py() or 0
 
 
-def check_wordless(files: RunFiles, ledger: Sequence[PartFile], replies: Sequence[PartFile]) -> None:
-    """ModelUnavailable when no reply of a model of the stage has a word (see wordless)."""
+def check_silent_models(files: RunFiles, ledger: Sequence[PartFile], replies: Sequence[PartFile]) -> None:
+    """ModelUnavailable when no reply of a model of the stage has a word."""
     columns = ["request_id", "alias", "error_kind"]
     parts = [files.read(part.path, "llm_calls", columns) for part in ledger]
     asked = pa.concat_tables([TABLES["llm_calls"].schema.empty_table().select(columns), *parts])
     answering = set(asked.filter(pc.is_null(asked["error_kind"]))["alias"].to_pylist())
-    failed = {alias: kinds for alias, kinds in _failed_requests(asked, answering).items() if len(kinds) >= FEWEST}
+    failed = {
+        alias: kinds
+        for alias, kinds in _failed_requests(asked, answering).items()
+        if len(kinds) >= SILENT_REPLIES_OF_A_STAGE
+    }
     if not failed:
         return
     texts: dict[str, str | None] = {}

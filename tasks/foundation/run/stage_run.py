@@ -25,7 +25,7 @@ from tasks.foundation.llm.batch.transport import BatchTransport
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.batching import check_mode, in_batches, open_transport, rows_at_once
-from tasks.foundation.run.committing import check_keys, check_wordless, items_accounting, record_of, usage_of
+from tasks.foundation.run.committing import check_keys, check_silent_models, items_accounting, record_of, usage_of
 from tasks.foundation.run.context import RunContext, Workspace
 from tasks.foundation.run.cost_plan import PlannedCalls
 from tasks.foundation.run.dry_run import plan_run
@@ -234,7 +234,7 @@ class StageRun:
         accounting = self._dealt.prepared + items.moved(finished.filtered)
         accounting.check(f"stage {self.name} of build {self.build}")
         tables = {name: self._files.parts(name, self._labels) for name in (*self.stage.writes, *EVERY_STAGE)}
-        check_wordless(self._files, tables["llm_calls"], tables["replies"])
+        check_silent_models(self._files, tables["llm_calls"], tables["replies"])
         for name, parts in tables.items():
             check_keys(self._files, name, parts)
         commit = Commit(

@@ -93,8 +93,9 @@ class JobClient:
     async def submit(self, tag: str, model: str) -> str:
         """The id of the new job over the input file. ProviderFailure or ModelUnavailable: there is certainly no job.
         Else Undecided."""
-        upload = lambda: self.api.upload(self.input_file(tag), tag)  # noqa: E731
-        file = await self._persist("upload of a batch job", upload, SUBMISSION_TRIES)
+        file = await self._persist(
+            "upload of a batch job", lambda: self.api.upload(self.input_file(tag), tag), SUBMISSION_TRIES
+        )
 
         async def create() -> str:
             try:
@@ -140,8 +141,8 @@ class JobClient:
             # a file of this reader's own: another process may be reading the same output
             path = self.folder / f"{job.tag}.{uuid.uuid4().hex}.output.jsonl"
             try:
-                download = lambda: self.api.download(file, path)  # noqa: B023, E731
-                await self._persist(f"output of batch job {job.name}", download)
+                output = f"output of batch job {job.name}"
+                await self._persist(output, lambda: self.api.download(file, path))  # noqa: B023 - awaited at once
                 await asyncio.to_thread(self._import_file, job, path, known, _measure_seconds(job, status), counts)
             except Gone:
                 log.warning("batch job %s: the provider no longer has its output file %s.", job.name, file)
