@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings.sections import ScenesSection
-from tasks.foundation.settings.strict_yaml import load_yaml
+from tasks.foundation.settings.strict_yaml import read_config
 from tasks.foundation.sources import Unwanted
 from tasks.scenes.readers import BY_SHAPE
 
@@ -76,10 +75,7 @@ def refuse_length(texts: Sequence[str], section: ScenesSection) -> None:
 @cache
 def filter_rules(path: Path = FILTERS) -> Rules:
     """The rules of the filter file, checked; ConfigError for a name given twice or a pattern that is none."""
-    try:
-        file = _FiltersFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
-        raise ConfigError(f"dialogue filters {path}: {error}") from None
+    file = read_config(path, _FiltersFile, "dialogue filters")
     names = Counter([*BY_SHAPE, *(rule.name for rule in file.rules)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise ConfigError(f"dialogue filters {path}: expected names of their own, found {', '.join(twice)} again")

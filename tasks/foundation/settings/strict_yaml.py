@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import yaml
+from pydantic import BaseModel, ValidationError
+
+from tasks.foundation.errors import ConfigError
+
+Config = TypeVar("Config", bound=BaseModel)
 
 
 class GivenTwice(yaml.YAMLError, ValueError):
@@ -39,6 +45,14 @@ def _refuse_repeated(node: yaml.Node, seen: set[int]) -> None:
 def load_yaml(text: str) -> Any:
     """The one document of a YAML text, as `yaml.safe_load` has it; GivenTwice, a YAMLError, names keys and lines."""
     return yaml.load(text, _Loader)
+
+
+def read_config(path: Path, model: type[Config], what: str) -> Config:
+    """The YAML file as `model` has it; ConfigError, which calls it `what`, for one that is missing or malformed."""
+    try:
+        return model.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        raise ConfigError(f"{what} {path}: {error}") from None
 
 
 def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

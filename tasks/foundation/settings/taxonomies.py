@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
-from tasks.foundation.settings.strict_yaml import load_yaml
+from tasks.foundation.settings.strict_yaml import read_config
 
 
 class Label(BaseModel):
@@ -66,10 +65,7 @@ class Taxonomy:
 def taxonomy(name: str) -> Taxonomy:
     """The taxonomy of configs/taxonomies/<name>.yaml; ConfigError when it is missing or malformed."""
     path = CONFIGS / "taxonomies" / f"{name}.yaml"
-    try:
-        file = _TaxonomyFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
-        raise ConfigError(f"taxonomy {path}: {error}") from None
+    file = read_config(path, _TaxonomyFile, "taxonomy")
     names = [label.name for label in file.labels]
     if len(names) != file.expected_count:
         raise ConfigError(f"taxonomy {path}: expected {file.expected_count} labels, found {len(names)}")

@@ -31,6 +31,8 @@ READ_AHEAD = 2**20
 SHOWN_TEXT = 200
 """Characters shown of a line that cannot be parsed."""
 CSV_FIELD_LIMIT = 16 * 2**20
+NO_DATA = ("dataset_infos.json", "dataset_info.json", "state.json")
+"""Files that tools put beside data."""
 
 Opener = Callable[[], IO[bytes]]
 
@@ -213,10 +215,6 @@ TEXT_READERS: dict[str, Callable[[Lines, str, str], Iterator[SourceRow]]] = {
     ".json": _read_json,
     ".csv": _read_csv,
 }
-
-
-NO_DATA = ("dataset_infos.json", "dataset_info.json", "state.json")
-"""Files that tools put beside data."""
 
 
 def find_files(path: Path, split: str | None = None) -> list[Path]:

@@ -38,10 +38,10 @@ def open_source(
     Raises SourceError for a problem of the whole source, at the row where it is met.
     """
     name = source.hub or str(source.path)
-    rows: Iterator[SourceRow] = itertools.islice(_numbered(_rows(source, hub_file, columns)), source.limit)
+    rows = _not_empty(itertools.islice(_numbered(_rows(source, hub_file, columns)), source.limit), name)
     if required or where:
         rows = _with_columns(rows, [*required, *(where or ())], optional, name, sparse=_may_be_sparse(source))
-    return _filtered(rows, where, name) if where else _not_empty(rows, name)
+    return _filtered(rows, where, name) if where else rows
 
 
 def _rows(source: Source, hub_file: str | None, columns: Sequence[str]) -> Iterator[SourceRow]:
@@ -131,8 +131,6 @@ def _filtered(rows: Iterator[SourceRow], where: Mapping[str, Sequence[str]], nam
                 continue
             kept += 1
         yield row
-    if not read:
-        raise SourceError(f"source {name} is empty: expected rows, found none. Fetch or write it again.")
     if not kept and any(seen.values()):
         raise SourceError(f"the filter of source {name} selects none of its {read} rows: {_values(where, seen)}")
 

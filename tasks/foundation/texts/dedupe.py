@@ -35,10 +35,6 @@ SLACK = 1e-4
 """How far the cosine of stored vectors may be from the exact one (batches change it by about 1e-6)."""
 BLOCK = 2048
 """Steps searched at once."""
-RIVALS = 1024
-"""Rivals whose exact vectors are held at once."""
-LENGTHS_READ = 1 << 14
-"""Vectors whose lengths are checked at once."""
 
 Method = Literal["exact", "embedding", "minhash"]
 TextOf = Callable[[int], str]
@@ -285,16 +281,14 @@ def deduplicate(
 
 def check_lengths(vectors: np.ndarray, ids: Sequence[str]) -> None:
     """TableError naming the first vector whose length is neither 0 nor 1."""
-    for start in range(0, len(vectors), LENGTHS_READ):
-        some = vectors[start : start + LENGTHS_READ]
-        squared = np.vecdot(some, some)
-        wrong = np.flatnonzero(~((abs(squared - 1) < 1e-3) | (squared == 0)))
-        if len(wrong):
-            length = float(np.sqrt(squared[wrong[0]]))
-            raise TableError(
-                f"expected unit vectors, found one of length {length} for {ids[start + int(wrong[0])]!r}: its stored "
-                "embedding is damaged. Delete the folder cache/embeddings in the artifacts folder and run again."
-            )
+    squared = np.vecdot(vectors, vectors)
+    wrong = np.flatnonzero(~((abs(squared - 1) < 1e-3) | (squared == 0)))
+    if len(wrong):
+        length = float(np.sqrt(squared[wrong[0]]))
+        raise TableError(
+            f"expected unit vectors, found one of length {length} for {ids[int(wrong[0])]!r}: its stored embedding is "
+            "damaged. Delete the folder cache/embeddings in the artifacts folder and run again."
+        )
 
 
 def _walk_order(ids: Sequence[str], seed: int) -> list[int]:
@@ -376,10 +370,9 @@ class _Walk:
     def _find_closest(self, step: int, rivals: list[int]) -> tuple[int, float]:
         """The rival with the highest exact cosine, the first kept of equal ones, and that cosine."""
         own = self._exact(step)
-        groups = [rivals[start : start + RIVALS] for start in range(0, len(rivals), RIVALS)]
-        cosines = np.concatenate([np.vecdot(np.stack([self._exact(rival) for rival in some]), own) for some in groups])
+        cosines = [float(np.vecdot(self._exact(rival), own)) for rival in rivals]
         best = int(np.argmax(cosines))
-        return rivals[best], float(cosines[best])
+        return rivals[best], cosines[best]
 
     def _drop(self, step: int, closest: int, cosine: float | None, method: Method) -> None:
         self.dropped[step] = Dropped(self.order[step], self.order[closest], cosine, method)

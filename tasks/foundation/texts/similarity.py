@@ -111,21 +111,21 @@ def measure_likeness(
     Cosines where an encoder knows the language, over all pairs of texts that it can read; else the share of character
     sequences in common, over all pairs or a seeded sample of them.
     """
-    by_encoder = isinstance(similarity, Encoder)
     texts = [text for text in texts if can_read(similarity, text, language)]
-    mean: float | None = None
-    pairs = [] if by_encoder else sampled_pairs(len(texts), seed)
-    if isinstance(similarity, Encoder) and len(texts) > 1:
-        mean = mean_cosine(similarity.encode(texts))
-    elif pairs:
-        mean = mean_jaccard(texts, pairs, language)
+    if isinstance(similarity, Encoder):
+        n_pairs = math.comb(len(texts), 2)
+        mean = mean_cosine(similarity.encode(texts)) if n_pairs else None
+    else:
+        pairs = sampled_pairs(len(texts), seed)
+        n_pairs = len(pairs)
+        mean = mean_jaccard(texts, pairs, language) if pairs else None
     return Diversity(
         table_name=table,
         language=language,
-        statistic="mean_cosine" if by_encoder else "mean_jaccard",
+        statistic="mean_cosine" if isinstance(similarity, Encoder) else "mean_jaccard",
         value=mean,
         n=len(texts),
-        n_of=_n_pairs(len(texts)) if by_encoder else len(pairs),
+        n_of=n_pairs,
     )
 
 
@@ -152,7 +152,7 @@ def mean_jaccard(texts: Sequence[str], pairs: Sequence[tuple[int, int]], languag
 
 def sampled_pairs(n: int, seed: int, most: int = MOST_PAIRS) -> list[tuple[int, int]]:
     """All pairs of `n` rows, or `most` different ones of them where there are more."""
-    whole = _n_pairs(n)
+    whole = math.comb(n, 2)
     numbers: Sequence[int] = range(whole)
     if whole > most:
         numbers = random.Random(seed_of(seed, "diversity.pairs", n)).sample(numbers, most)
@@ -162,8 +162,4 @@ def sampled_pairs(n: int, seed: int, most: int = MOST_PAIRS) -> list[tuple[int, 
 def _pair(number: int) -> tuple[int, int]:
     """The pairs counted through: (0, 1), (0, 2), (1, 2), (0, 3) …"""
     second = (1 + math.isqrt(1 + 8 * number)) // 2
-    return number - _n_pairs(second), second
-
-
-def _n_pairs(n: int) -> int:
-    return n * (n - 1) // 2
+    return number - math.comb(second, 2), second

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings.strict_yaml import load_yaml
+from tasks.foundation.settings.strict_yaml import read_config
 
 OCCUPATIONS = CONFIGS / "occupations.yaml"
 OTHER = "other"
@@ -58,10 +57,7 @@ class OccupationMapping:
 @cache
 def occupation_mapping(path: Path = OCCUPATIONS) -> OccupationMapping:
     """The mapping file, checked; ConfigError when it names an unknown group or an occupation twice."""
-    try:
-        file = _MappingFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
-        raise ConfigError(f"occupation mapping {path}: {error}") from None
+    file = read_config(path, _MappingFile, "occupation mapping")
     named = [*file.exact, *(rule.group for rule in file.rules)]
     if unknown := sorted(set(named) - set(file.groups)):
         raise ConfigError(f"occupation mapping {path}: {unknown} are not among its groups {sorted(file.groups)}")
