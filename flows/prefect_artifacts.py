@@ -160,13 +160,8 @@ def _reasons(kind: str, commit: Commit) -> list[str]:
 
 
 def _line(progress: Progress) -> str:
-    total = "?" if progress.rows_total is None else progress.rows_total
-    return (
-        f"{progress.stage}: {progress.phase}, {progress.rows_done} of {total} rows, {progress.rows_failed} failed, "
-        f"{progress.calls} calls, {progress.cached} from cache"
-        + (f"; {progress.batches.sentence()}" if progress.batches else "")
-        + (f". Waiting: {progress.waiting}" if progress.waiting else "")
-    )
+    waiting = f". Waiting: {progress.waiting}" if progress.waiting else ""
+    return f"{progress.stage}: {progress.phase}, {progress.counts()}{waiting}"
 
 
 def _percent(progress: Progress) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from tasks.foundation.run.cost_plan import planned_in, total_of
 from tasks.foundation.run.progress import Progress
@@ -52,9 +52,6 @@ class StageResult:
             f"{self.stage}: {self.decision}; {self.n_in:,} rows in = {self.n_produced:,} produced + "
             f"{self.n_filtered:,} filtered + {self.n_failed:,} failed; {self.calls:,} calls, {self.seconds:.0f} s"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def result_of(commit: Commit, decision: str, progress: Progress, seconds: float) -> StageResult:

@@ -16,7 +16,7 @@ import typer
 from packaging.requirements import Requirement
 
 from flows import chain
-from flows.cli.arguments import Profile
+from flows.cli.run import Profile
 from flows.server import environment
 from tasks.foundation import ROOT, weights
 from tasks.foundation.errors import ColloquyError, StoreError

@@ -13,9 +13,8 @@ import typer
 from flows import chain
 from flows.chain.options import EvaluateOptions
 from flows.chain.status import look_ahead
-from flows.cli.arguments import Profile, Set, as_made
 from flows.cli.queries import Format, ask
-from flows.cli.run import PARTIAL, run_flow
+from flows.cli.run import PARTIAL, Profile, Set, as_made, run_flow
 from flows.cli.screen import screen
 from tasks.foundation import ROOT
 from tasks.foundation.errors import ConfigError, StoreError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.arguments import Build, Profile, Set, described
+from flows.cli.run import Build, Profile, Set, described
 
 if TYPE_CHECKING:
     from rich.console import Console

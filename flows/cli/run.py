@@ -14,16 +14,23 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from flows import chain
+from flows.chain import Options
 from flows.chain.options import RebuildOptions, RunOptions
 from flows.chain.results import OBSERVERS, StageResult
 from flows.chain.status import look_ahead
-from flows.cli.arguments import Build, Profile, Set, as_made
 from flows.cli.screen import Screen, screen
 from flows.server import environment
 from flows.server.local_server import temporary_server
 from tasks.foundation.errors import StoreError
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import rebuild_views
+
+Profile = Annotated[
+    str | None,
+    typer.Option(help="One of configs/profiles or a .yaml of yours; else the build's own, COLLOQUY_PROFILE, or demo."),
+]
+Build = Annotated[str, typer.Option(help="Name of the build; {date} becomes today's date.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting: section.key=value.")]
 
 PARTIAL = 8
 INTERRUPTED = 130
@@ -83,6 +90,20 @@ def run(
         return rebuild
 
     raise typer.Exit(run_flow(rebuild, options, shown, verbose=verbose))
+
+
+def as_made(options: Options, shown: Screen) -> Options:
+    """The options with the profile and the settings that the build was made with, unless a profile is named; says so
+    where that is other than the usual."""
+    settled = chain.settled(options)
+    if not options.profile and (settled.profile != chain.usual_profile() or len(settled.set) > len(options.set)):
+        shown.say(f"build {options.build} goes on with {described(settled)}; --profile begins with another")
+    return settled
+
+
+def described(options: RunOptions) -> str:
+    """`profile demo, --set a.b=c`."""
+    return ", ".join([f"profile {options.profile}", *(f"--set {one}" for one in options.remembered)])
 
 
 def _nothing_to_do(options: RebuildOptions, shown: Screen) -> bool:

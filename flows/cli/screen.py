@@ -250,9 +250,4 @@ def _closing(result: StageResult) -> str:
 def _counts(progress: Progress) -> str:
     if not progress.rows_total:
         return ""
-    return (
-        f": {progress.rows_done} of {progress.rows_total} rows, {progress.rows_failed} failed, "
-        f"{progress.calls} calls, {progress.cached} from cache"
-        + (f"; {progress.batches.sentence()}" if progress.batches else "")
-        + (f"; waiting: {progress.waiting}" if progress.waiting else "")
-    )
+    return f": {progress.counts()}" + (f"; waiting: {progress.waiting}" if progress.waiting else "")

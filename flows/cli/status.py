@@ -13,8 +13,8 @@ from rich.text import Text
 from flows import chain
 from flows.chain.options import RunOptions
 from flows.chain.status import StageStatus, find_statuses
-from flows.cli.arguments import described
 from flows.cli.console import age_of, make_table, terminal
+from flows.cli.run import described
 from tasks.foundation.store.commits import Commit, behind, builds, commits_of
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import all_commits, shown_build

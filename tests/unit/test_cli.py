@@ -148,6 +148,12 @@ def test_every_command_that_the_documentation_names_exists() -> None:
         assert set(named) <= known, f"{file.name} names {set(named) - known}"
 
 
+@pytest.mark.parametrize("command", [cli.LazyCommand(name, place) for name, place in cli.COMMANDS.items()])
+def test_the_list_of_commands_says_of_each_what_it_says_itself(command: cli.LazyCommand) -> None:
+    assert command.describe()
+    assert command.describe() == command.load().help
+
+
 def test_a_command_imports_what_it_needs_once_it_runs() -> None:
     heavy = ("prefect", "polars", "pyarrow", "duckdb", "numpy", "openai", "torch")
     code = f"import sys, flows.cli.main; print([name for name in {heavy} if name in sys.modules])"

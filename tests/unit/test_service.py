@@ -70,8 +70,8 @@ def deployment(number: int, **env: str) -> Any:
     return SimpleNamespace(id=UUID(int=number), job_variables={"env": env} if env else {})
 
 
-def rule(*deployments: Any) -> Any:
-    return deployments.zombie_automation(deployments).trigger
+def rule(*made: Any) -> Any:
+    return deployments.zombie_automation(made).trigger
 
 
 def test_only_runs_of_our_deployments_are_taken_for_dead() -> None:

@@ -84,7 +84,7 @@ def decide(commit: Commit | None, fingerprint: str, force: bool, *, whole: bool 
 
 def _section(stage: Stage, workspace: Workspace, member: str | None) -> dict[str, object]:
     """The stage's settings as they concern the member, without knobs, and without the list it fans out over."""
-    section = without_knobs(getattr(workspace.settings, stage.name).of(member))
+    section = without_knobs(stage.section_of(workspace.settings).of(member))
     return {name: value for name, value in section.items() if name != stage.fan_out}
 
 
@@ -109,5 +109,5 @@ def _parent_hash(stage: Stage, workspace: Workspace, commits: Mapping[str, Commi
 def plain_settings(stage: Stage, workspace: Workspace) -> dict[str, object]:
     """The settings a commit records: the stage's section and the run's; there are no secrets in settings."""
     settings = workspace.settings
-    section = getattr(settings, stage.name)
+    section = stage.section_of(settings)
     return json.loads(json.dumps({stage.name: section.model_dump(), "run": settings.run.model_dump()}, default=str))

@@ -34,6 +34,13 @@ class Progress:
     waiting: str = ""
     watchers: list[Callable[[Progress], None]] = field(default_factory=list)
 
+    def counts(self) -> str:
+        """`8 of 40 rows, 1 failed, 16 calls, 3 from cache`, and what is in batches."""
+        total = "?" if self.rows_total is None else self.rows_total
+        rows = f"{self.rows_done} of {total} rows, {self.rows_failed} failed"
+        batches = f"; {self.batches.sentence()}" if self.batches else ""
+        return f"{rows}, {self.calls} calls, {self.cached} from cache{batches}"
+
     def changed(self) -> None:
         for watcher in self.watchers:
             watcher(self)

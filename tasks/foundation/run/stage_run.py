@@ -264,8 +264,7 @@ class StageRun:
 
     @property
     def _section(self) -> StageSection:
-        section: StageSection = getattr(self.workspace.settings, self.stage.name)
-        return section
+        return self.stage.section_of(self.workspace.settings)
 
     @property
     def _batched(self) -> bool:
