@@ -13,7 +13,7 @@ from tasks.foundation.demo.elements import TRAITS, canonical_emotion
 from tasks.foundation.tables.dialogues import AwarenessTask
 
 
-def prediction_of(task: AwarenessTask, reply: BaseModel) -> dict[str, Any]:
+def shape_prediction(task: AwarenessTask, reply: BaseModel) -> dict[str, Any]:
     """The labels of a reply as the gold has them: traits as pairs, the seven emotions by their names."""
     plain = reply.model_dump()
     if task == "persona":

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.demo.elements import BigFiveValue, ReplyModel, list_of, names_in
+from tasks.foundation.demo.elements import BigFiveValue, ReplyModel, list_names, list_of
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import Label, taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
@@ -94,37 +94,37 @@ PROMPTS: dict[AwarenessTask, Prompt[Any, Any]] = {
 
 
 @cache
-def reply_of(task: AwarenessTask) -> type[BaseModel]:
+def make_reply_model(task: AwarenessTask) -> type[BaseModel]:
     """The reply model of a task; those of persona and scene take their fixed labels from the taxonomies."""
     match task:
         case "goal":
             return GoalReply
         case "persona":
-            persona = _model("PersonaLabels", _persona_labels())
+            persona = _model("PersonaLabels", _make_persona_labels())
             both = _model("BothPersonas", {"participant1": persona, "participant2": persona})
             return _model("PersonaReply", {"persona": both})
         case "scene":
-            return _model("SceneReply", {"scene": _model("SceneLabels", _scene_labels())})
+            return _model("SceneReply", {"scene": _model("SceneLabels", _make_scene_labels())})
         case "utterance":
             return UtteranceReply
 
 
-def _persona_labels() -> dict[str, Any]:
+def _make_persona_labels() -> dict[str, Any]:
     return {
         "name": Name,
         "gender": Literal["M", "F", "Unknown"],
-        "age": names_in("age_band"),
+        "age": list_names("age_band"),
         "big_five": BigFiveValue,
         **dict.fromkeys(("education", "occupation", "culture", "speaking_style", "hobby"), Phrase),
     }
 
 
-def _scene_labels() -> dict[str, Any]:
+def _make_scene_labels() -> dict[str, Any]:
     return {
         "topic": Phrase,
         "relationship": Phrase,
         "familiarity": Score10,
-        "talkway": names_in("talkway"),
+        "talkway": list_names("talkway"),
         "workflow": Annotated[list[Phrase], Field(min_length=1, json_schema_extra={"maxItems": 12})],
         "summary": list_of(Sentences, 2, 2),
     }
@@ -135,34 +135,34 @@ def _model(name: str, types: Mapping[str, Any]) -> type[BaseModel]:
     return create_model(name, __base__=ReplyModel, **fields)
 
 
-def inputs_of(item: AwarenessItem) -> Inputs:
+def make_inputs(item: AwarenessItem) -> Inputs:
     """What a target sees of an item: the dialogue and the label sets, never the gold labels."""
     match item.task:
         case "goal":
             return DialogueInputs(dialogue=item.dialogue_text)
         case "persona":
-            return PersonaInputs(dialogue=item.dialogue_text, age_bands=_shown("age_band", item.language))
+            return PersonaInputs(dialogue=item.dialogue_text, age_bands=_list_labels("age_band", item.language))
         case "scene":
             return SceneInputs(
                 dialogue=item.dialogue_text,
-                familiarity_scale=_shown("familiarity", item.language),
-                talkways=_shown("talkway", item.language),
+                familiarity_scale=_list_labels("familiarity", item.language),
+                talkways=_list_labels("talkway", item.language),
             )
         case "utterance":
             return UtteranceInputs(
                 dialogue=item.dialogue_text,
-                sentiments=_shown("sentiment", item.language),
-                emotions=_shown("utterance_emotion", item.language),
+                sentiments=_list_labels("sentiment", item.language),
+                emotions=_list_labels("utterance_emotion", item.language),
                 turn=item.turn_index or 0,
                 utterance=item.utterance_text or "",
             )
 
 
-def _shown(name: str, language: str) -> list[str]:
-    return [_line(name, label, language) for label in taxonomy(name).labels]
+def _list_labels(name: str, language: str) -> list[str]:
+    return [_write_line(name, label, language) for label in taxonomy(name).labels]
 
 
-def _line(name: str, label: Label, language: str) -> str:
+def _write_line(name: str, label: Label, language: str) -> str:
     """One line of a label set: the name to fill in and, where it is not plain, what it means."""
     if name == "familiarity":
         return f"{label.name} {label.zh if language == 'zh' else label.definition}"

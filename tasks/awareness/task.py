@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from tasks.awareness.prediction import prediction_of
-from tasks.awareness.prompts import PROMPTS, inputs_of, reply_of
-from tasks.foundation.demo.records import rows_by
+from tasks.awareness.prediction import shape_prediction
+from tasks.awareness.prompts import PROMPTS, make_inputs, make_reply_model
+from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings.sections import AwarenessSection
@@ -27,7 +27,7 @@ from tasks.foundation.tables.evaluation import AwarenessPrediction
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class ItemToAsk:
     item: AwarenessItem
     sample: int
 
@@ -39,36 +39,38 @@ def prepare(context: StageContext) -> Prepared:
     return Prepared(items=[f"{item_id}/{context.member}/{sample}" for item_id in item_ids for sample in samples])
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
+def load_items(context: StageContext, keys: Sequence[str]) -> Mapping[str, ItemToAsk]:
     wanted = {key: (key.partition("/")[0], int(key.rpartition("/")[2])) for key in keys}
-    items = rows_by(context.read, "awareness_items", AwarenessItem, "item_id", (item for item, _ in wanted.values()))
-    return {key: Brief(items[item_id], sample) for key, (item_id, sample) in wanted.items()}
+    items = load_rows_by(
+        context.read, "awareness_items", AwarenessItem, "item_id", (item for item, _ in wanted.values())
+    )
+    return {key: ItemToAsk(items[item_id], sample) for key, (item_id, sample) in wanted.items()}
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, wanted_item: ItemToAsk, ask: Asker) -> Rows:
     """One request; what cannot be read is kept as it came."""
     assert context.member is not None
-    item, section = brief.item, context.settings.awareness
+    item, section = wanted_item.item, context.settings.awareness
     try:
         reply: BaseModel = await ask(
             PROMPTS[item.task],
-            inputs_of(item),
+            make_inputs(item),
             language=item.language,
             alias=context.member,
             purpose=item.task,
             temperature=section.temperature,
             max_tokens=section.max_tokens,
-            reply=reply_of(item.task),
-            sample=brief.sample,
+            reply=make_reply_model(item.task),
+            sample=wanted_item.sample,
         )
     except ModelError as error:
         if error.may_pass_later or (error.kind == "refused" and not error.text):
             raise
         prediction, raw = None, error.text or ""
     else:
-        prediction, raw = canonical_json(prediction_of(item.task, reply)), ask.last_reply
+        prediction, raw = canonical_json(shape_prediction(item.task, reply)), ask.last_reply
     row = AwarenessPrediction(
-        item_id=item.item_id, target=context.member, sample=brief.sample, prediction=prediction, raw=raw
+        item_id=item.item_id, target=context.member, sample=wanted_item.sample, prediction=prediction, raw=raw
     )
     return {"awareness_predictions": [row]}
 
@@ -81,7 +83,7 @@ STAGE = Stage(
     reads=("awareness_items",),
     items_from={"": "awareness_items"},
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_items,
     work=work,
     worked=("awareness_predictions",),
     prompts=tuple(PROMPTS.values()),

@@ -25,17 +25,17 @@ class SeedReply(BaseModel):
 
 
 @cache
-def seed_reply() -> type[SeedReply]:
+def make_seed_reply() -> type[SeedReply]:
     """A seed whose labels are those of the taxonomies. The fields keep the order in which they are decided."""
     labels: dict[str, Any] = {
-        "initial_emotion": (_names("user_emotion"), ...),
-        "initial_latent_intent": (_names("latent_intent"), ...),
-        "initial_explicit_intent": (_names("explicit_intent"), ...),
+        "initial_emotion": (_list_names("user_emotion"), ...),
+        "initial_latent_intent": (_list_names("latent_intent"), ...),
+        "initial_explicit_intent": (_list_names("explicit_intent"), ...),
     }
     return create_model("Seed", __base__=SeedReply, **labels)
 
 
-def _names(taxonomy_name: str) -> Any:
+def _list_names(taxonomy_name: str) -> Any:
     return Literal[taxonomy(taxonomy_name).names]
 
 
@@ -49,17 +49,17 @@ class SeedInputs(Inputs):
 SEED: Prompt[SeedInputs, SeedReply] = Prompt("chatseeds/seed", inputs=SeedInputs)
 
 
-def seed_inputs(persona: str, language: str) -> SeedInputs:
+def make_seed_inputs(persona: str, language: str) -> SeedInputs:
     """What the seeder sees of a persona."""
     return SeedInputs(
-        emotions=_lines("user_emotion", language),
-        latent_intents=_lines("latent_intent", language),
-        explicit_intents=_lines("explicit_intent", language),
+        emotions=_list_labels("user_emotion", language),
+        latent_intents=_list_labels("latent_intent", language),
+        explicit_intents=_list_labels("explicit_intent", language),
         persona=persona,
     )
 
 
-def _lines(taxonomy_name: str, language: str) -> list[str]:
+def _list_labels(taxonomy_name: str, language: str) -> list[str]:
     """'Hope: expecting something good'; in Chinese the stored English name with the Chinese one."""
     labels = taxonomy(taxonomy_name).labels
     return [label.shown("zh") if language == "zh" else f"{label.name}: {label.definition}" for label in labels]

@@ -25,7 +25,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.chatseeds.prompts import SEED, SeedReply, seed_inputs, seed_reply
+from tasks.chatseeds.prompts import SEED, SeedReply, make_seed_inputs, make_seed_reply
 from tasks.foundation.errors import ModelError, TooManyFailures
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import ChatseedsSection
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class PersonaToSeed:
     """A sampled persona. `description` is what the seeder sees of it."""
 
     chat_seed_id: str
@@ -54,13 +54,13 @@ def prepare(context: StageContext) -> Prepared:
     for name, size in pool.group_by("pool").len().sort("pool").iter_rows():
         if size < per_pool:
             log.warning("pool %s holds only %d personas where chatseeds.per_pool asks for %d", name, size, per_pool)
-    sampled = _sampled(context)
+    sampled = _draw_personas(context)
     left = pool.height - sampled.height
     accounting = Accounting(left, 0, {"not_sampled": left} if left else {})
     return Prepared([seed_id(persona_id) for persona_id in sampled["persona_id"]], accounting=accounting)
 
 
-def _sampled(context: StageContext) -> pl.DataFrame:
+def _draw_personas(context: StageContext) -> pl.DataFrame:
     return context.read("persona_pool", pl.col("rank") < context.settings.chatseeds.per_pool)
 
 
@@ -69,57 +69,57 @@ def seed_id(persona_id: str) -> str:
     return content_id("chatseed", persona_id)
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
+def load_personas(context: StageContext, keys: Sequence[str]) -> Mapping[str, PersonaToSeed]:
     """The personas of some seeds, by the id of the seed."""
     wanted = set(keys)
     rows = [
         row | {"chat_seed_id": seed_id(row["persona_id"])}
-        for row in _sampled(context).select("pool", "rank", "persona_id").iter_rows(named=True)
+        for row in _draw_personas(context).select("pool", "rank", "persona_id").iter_rows(named=True)
     ]
     rows = [row for row in rows if row["chat_seed_id"] in wanted]
     theirs = pl.col("persona_id").is_in([row["persona_id"] for row in rows])
     descriptions = dict(context.read("persona_candidates", theirs, ("persona_id", "description")).iter_rows())
-    return {row["chat_seed_id"]: Brief(**row, description=descriptions[row["persona_id"]]) for row in rows}
+    return {row["chat_seed_id"]: PersonaToSeed(**row, description=descriptions[row["persona_id"]]) for row in rows}
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, persona: PersonaToSeed, ask: Asker) -> Rows:
     """One seed; a row with `error` where the seeder fails for good."""
     section = context.settings.chatseeds
     try:
         reply: SeedReply = await ask(
             SEED,
-            seed_inputs(brief.description, section.language),
+            make_seed_inputs(persona.description, section.language),
             language=section.language,
             alias=section.seeder,
             purpose="seed",
             temperature=section.temperature,
             max_tokens=section.max_tokens,
-            reply=seed_reply(),
+            reply=make_seed_reply(),
         )
     except ModelError as error:
         if error.may_pass_later:
             raise
-        return {"chat_seeds": [failed_seed(brief, section.language, error)]}
-    return {"chat_seeds": [seed_of_reply(brief, section.language, reply)]}
+        return {"chat_seeds": [make_failed_seed(persona, section.language, error)]}
+    return {"chat_seeds": [read_seed(persona, section.language, reply)]}
 
 
-def seed_of_reply(brief: Brief, language: Language, reply: SeedReply) -> ChatSeed:
+def read_seed(persona: PersonaToSeed, language: Language, reply: SeedReply) -> ChatSeed:
     """The row of a readable reply."""
-    return ChatSeed(**_key(brief, language), **reply.model_dump(), error=None)
+    return ChatSeed(**_key(persona, language), **reply.model_dump(), error=None)
 
 
-def failed_seed(brief: Brief, language: Language, error: ModelError) -> ChatSeed:
+def make_failed_seed(persona: PersonaToSeed, language: Language, error: ModelError) -> ChatSeed:
     """The row that says why there is no seed."""
     empty: dict[str, Any] = dict.fromkeys(SeedReply.model_fields)
-    return ChatSeed(**_key(brief, language), **empty, error=f"{error.kind}: {error}")
+    return ChatSeed(**_key(persona, language), **empty, error=f"{error.kind}: {error}")
 
 
-def _key(brief: Brief, language: Language) -> dict[str, Any]:
+def _key(persona: PersonaToSeed, language: Language) -> dict[str, Any]:
     return {
-        "chat_seed_id": brief.chat_seed_id,
-        "pool": brief.pool,
-        "rank": brief.rank,
-        "persona_id": brief.persona_id,
+        "chat_seed_id": persona.chat_seed_id,
+        "pool": persona.pool,
+        "rank": persona.rank,
+        "persona_id": persona.persona_id,
         "language": language,
     }
 
@@ -144,7 +144,7 @@ STAGE = Stage(
     benchmark="eyt",
     reads=("persona_pool", "persona_candidates"),
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_personas,
     work=work,
     worked=("chat_seeds",),
     finish=finish,

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.demo.elements import ReplyModel, names_in
-from tasks.foundation.demo.records import IDENTITY_FACTS, describe, facts_of
+from tasks.foundation.demo.elements import ReplyModel, list_names
+from tasks.foundation.demo.records import IDENTITY_FACTS, collect_facts, describe
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import Character
@@ -37,9 +37,9 @@ class Reflection(ReplyModel):
 
 
 @cache
-def reflection_reply() -> type[BaseModel]:
+def make_reflection_reply() -> type[BaseModel]:
     """`Reflection` with its mode of talk."""
-    fields: dict[str, Any] = {"talkway": (names_in("talkway"), ...)}
+    fields: dict[str, Any] = {"talkway": (list_names("talkway"), ...)}
     return create_model("Reflection", __base__=Reflection, **fields)
 
 
@@ -62,10 +62,10 @@ ASSESS = Prompt("conflicts/assess", inputs=AssessInputs, reply=Assessment)
 REFLECT: Prompt[ReflectInputs, Reflection] = Prompt("conflicts/reflect", inputs=ReflectInputs)
 
 
-def assess_inputs(scene: Scene, character1: Character, character2: Character) -> AssessInputs:
+def make_assess_inputs(scene: Scene, character1: Character, character2: Character) -> AssessInputs:
     """What the assessor sees of a pairing."""
     language = scene.language
-    one, two = (describe(facts_of(person), language, IDENTITY_FACTS) for person in (character1, character2))
+    one, two = (describe(collect_facts(person), language, IDENTITY_FACTS) for person in (character1, character2))
     shown = {label.name: label.shown(language) for label in taxonomy("goal_type").labels}
     return AssessInputs(
         familiarity_scale=familiarity_scale(language),

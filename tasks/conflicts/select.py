@@ -40,7 +40,7 @@ class Selection:
     """Cell → (selected, even share), for the cells that have less."""
 
 
-def how_many(coherent: int, keep_share: float, cap: int | None) -> int:
+def count_to_keep(coherent: int, keep_share: float, cap: int | None) -> int:
     """`keep_share` of the coherent pairings, rounded down but at least one of any, and at most `cap`.
 
     Exact in decimals: 0.29 of 100 is 29.
@@ -57,7 +57,7 @@ def select_evenly(candidates: Sequence[Candidate], wanted: int, cells: Iterable[
     Ties go to the language, then the goal type, with the fewest so far, then by seeded order; within a
     cell the order is seeded too. `cells` are those that should have an even share, empty ones included.
     """
-    queues = _queues(candidates, seed)
+    queues = _make_queues(candidates, seed)
     of_cell: Counter[Cell] = Counter()
     of_language: Counter[str] = Counter()
     of_type: Counter[str] = Counter()
@@ -74,10 +74,10 @@ def select_evenly(candidates: Sequence[Candidate], wanted: int, cells: Iterable[
         of_type[cell[0]] += 1
         if not queues[cell]:
             del queues[cell]
-    return Selection(tuple(chosen), _shortfalls(of_cell, wanted, list(cells)))
+    return Selection(tuple(chosen), _find_shortfalls(of_cell, wanted, list(cells)))
 
 
-def best_ranked(candidates: Sequence[Candidate], wanted: int, seed: int) -> tuple[str, ...]:
+def pick_best_ranked(candidates: Sequence[Candidate], wanted: int, seed: int) -> tuple[str, ...]:
     """Up to `wanted` candidates by passed checks, languages taking turns; ties in seeded order.
 
     For profiles whose models find nothing coherent (`conflicts.if_none: keep N`).
@@ -92,13 +92,13 @@ def best_ranked(candidates: Sequence[Candidate], wanted: int, seed: int) -> tupl
     return tuple(candidate.pairing_id for _, candidate in in_turn[:wanted])
 
 
-def _queues(candidates: Sequence[Candidate], seed: int) -> dict[Cell, list[Candidate]]:
+def _make_queues(candidates: Sequence[Candidate], seed: int) -> dict[Cell, list[Candidate]]:
     queues: dict[Cell, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda one: digest(seed, one.pairing_id)):
         queues.setdefault(candidate.cell, []).append(candidate)
     return queues
 
 
-def _shortfalls(selected: Counter[Cell], wanted: int, cells: Sequence[Cell]) -> dict[Cell, tuple[int, int]]:
+def _find_shortfalls(selected: Counter[Cell], wanted: int, cells: Sequence[Cell]) -> dict[Cell, tuple[int, int]]:
     even = wanted // len(cells) if cells else 0
     return {cell: (selected[cell], even) for cell in sorted(cells) if selected[cell] < even}

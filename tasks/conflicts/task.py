@@ -26,11 +26,11 @@ from tasks.conflicts.prompts import (
     Assessment,
     ReflectInputs,
     Reflection,
-    assess_inputs,
-    reflection_reply,
+    make_assess_inputs,
+    make_reflection_reply,
 )
-from tasks.conflicts.select import Candidate, Selection, best_ranked, how_many, select_evenly
-from tasks.foundation.demo.records import rows_by, scenes_and_characters
+from tasks.conflicts.select import Candidate, Selection, count_to_keep, pick_best_ranked, select_evenly
+from tasks.foundation.demo.records import load_rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.settings.sections import ConflictsSection
@@ -64,7 +64,7 @@ ASSESSMENTS = Table("assessments", Assessed, ("pairing_id",), "one row per pairi
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class PairingToAssess:
     pairing: Pairing
     scene: Scene
     character1: Character
@@ -73,7 +73,7 @@ class Brief:
 
 def prepare(context: StageContext) -> Prepared:
     """Draws the pairings of each language; every pairing is an item."""
-    pairings = [pairing for language in ("en", "zh") for pairing in _pairings(context, language)]
+    pairings = [pairing for language in ("en", "zh") for pairing in _draw_pairings(context, language)]
     if not pairings and context.settings.conflicts.pairings.total:
         raise NothingLeft(
             "no pairing can be made: expected a scene and two characters of the same language, found "
@@ -84,10 +84,10 @@ def prepare(context: StageContext) -> Prepared:
     return Prepared(items=[pairing.pairing_id for pairing in pairings], rows={"pairings": pairings})
 
 
-def _pairings(context: StageContext, language: Language) -> list[Pairing]:
+def _draw_pairings(context: StageContext, language: Language) -> list[Pairing]:
     wanted = context.settings.conflicts.pairings.of(language)
-    scenes = _ids(context, "scenes", "scene_id", language)
-    characters = _ids(context, "characters", "character_id", language)
+    scenes = _read_ids(context, "scenes", "scene_id", language)
+    characters = _read_ids(context, "characters", "character_id", language)
     triples = draw_pairings(scenes, characters, wanted, context.settings.run.seed)
     if len(triples) < wanted:
         log.warning(
@@ -106,16 +106,16 @@ def _pairings(context: StageContext, language: Language) -> list[Pairing]:
     ]
 
 
-def _ids(context: StageContext, table: str, column: str, language: Language) -> list[str]:
+def _read_ids(context: StageContext, table: str, column: str, language: Language) -> list[str]:
     return context.read(table, pl.col("language") == language, (column,))[column].to_list()
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
+def load_pairings(context: StageContext, keys: Sequence[str]) -> Mapping[str, PairingToAssess]:
     """Scene and characters of each pairing."""
-    pairings = rows_by(context.made, "pairings", Pairing, "pairing_id", keys)
+    pairings = load_rows_by(context.made, "pairings", Pairing, "pairing_id", keys)
     scenes, characters = scenes_and_characters(context.read, pairings.values())
     return {
-        key: Brief(
+        key: PairingToAssess(
             pairings[key],
             scenes[pairings[key].scene_id],
             characters[pairings[key].character1_id],
@@ -125,12 +125,12 @@ def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
     }
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, case: PairingToAssess, ask: Asker) -> Rows:
     """One assessment, then one reflection on it."""
     section = context.settings.conflicts
-    inputs = assess_inputs(brief.scene, brief.character1, brief.character2)
+    inputs = make_assess_inputs(case.scene, case.character1, case.character2)
     manner: dict[str, Any] = {
-        "language": brief.pairing.language,
+        "language": case.pairing.language,
         "alias": section.assessor,
         "temperature": section.temperature,
         "max_tokens": section.max_tokens,
@@ -139,15 +139,15 @@ async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
     again = ReflectInputs(**inputs.model_dump(), first_assessment=canonical_json(first.model_dump()))
     second: Reflection | None
     try:
-        second = await ask(REFLECT, again, purpose="reflect", reply=reflection_reply(), **manner)
+        second = await ask(REFLECT, again, purpose="reflect", reply=make_reflection_reply(), **manner)
     except ModelError as error:
         if error.may_pass_later:
             raise
         second = None
-    return {ASSESSMENTS.name: [_assessed(brief.pairing.pairing_id, first, second)]}
+    return {ASSESSMENTS.name: [_make_assessment(case.pairing.pairing_id, first, second)]}
 
 
-def _assessed(pairing_id: str, first: Assessment, second: Reflection | None) -> Assessed:
+def _make_assessment(pairing_id: str, first: Assessment, second: Reflection | None) -> Assessed:
     return Assessed(
         pairing_id=pairing_id,
         reasoning=first.reasoning,
@@ -166,19 +166,19 @@ def _assessed(pairing_id: str, first: Assessment, second: Reflection | None) -> 
 def finish(context: StageContext) -> Finished:
     """Selects among the assessed pairings; the others end as filtered."""
     assessed = [Assessed.model_validate(row) for row in context.made(ASSESSMENTS.name).iter_rows(named=True)]
-    candidates = _candidates(context, assessed)
+    candidates = _make_candidates(context, assessed)
     coherent = [candidates[one.pairing_id] for one in assessed if one.is_coherent]
     if coherent or not context.made("pairings").height:
         chosen = _select(context, coherent)
     else:
         chosen = _keep_best(context, [candidates[one.pairing_id] for one in assessed if one.is_coherent is not None])
     ranks = {pairing_id: rank for rank, pairing_id in enumerate(chosen)}
-    rows = [_conflict(one, ranks.get(one.pairing_id)) for one in assessed]
-    return Finished({"conflicts": rows}, Counter(_why_not(row) for row in rows if not row.selected))
+    rows = [_make_conflict(one, ranks.get(one.pairing_id)) for one in assessed]
+    return Finished({"conflicts": rows}, Counter(_explain_filter(row) for row in rows if not row.selected))
 
 
-def _candidates(context: StageContext, assessed: Sequence[Assessed]) -> dict[str, Candidate]:
-    pairings = rows_by(context.made, "pairings", Pairing, "pairing_id", [one.pairing_id for one in assessed])
+def _make_candidates(context: StageContext, assessed: Sequence[Assessed]) -> dict[str, Candidate]:
+    pairings = load_rows_by(context.made, "pairings", Pairing, "pairing_id", [one.pairing_id for one in assessed])
     goal_types = dict(context.read("scenes", columns=("scene_id", "goal_type")).iter_rows())
     return {
         one.pairing_id: Candidate(
@@ -193,7 +193,7 @@ def _candidates(context: StageContext, assessed: Sequence[Assessed]) -> dict[str
 
 def _select(context: StageContext, coherent: Sequence[Candidate]) -> tuple[str, ...]:
     section = context.settings.conflicts
-    wanted = how_many(len(coherent), section.keep_share, section.select)
+    wanted = count_to_keep(len(coherent), section.keep_share, section.select)
     if section.select is not None and wanted < section.select:
         log.warning(
             "conflicts.select asks for %d pairings, but %d coherent ones at keep_share %s give %d",
@@ -222,7 +222,7 @@ def _keep_best(context: StageContext, candidates: Sequence[Candidate]) -> tuple[
             "is nothing to write dialogues for. Name a stronger model in conflicts.assessor, draw more with "
             "conflicts.pairings, or, for trying things out only, set conflicts.if_none to 'keep N'."
         )
-    chosen = best_ranked(candidates, section.keep_if_none, context.settings.run.seed)
+    chosen = pick_best_ranked(candidates, section.keep_if_none, context.settings.run.seed)
     log.warning(
         "no pairing is coherent; as conflicts.if_none says, the %d best-ranked go on (selected with is_coherent false)",
         len(chosen),
@@ -230,7 +230,7 @@ def _keep_best(context: StageContext, candidates: Sequence[Candidate]) -> tuple[
     return chosen
 
 
-def _conflict(one: Assessed, rank: int | None) -> Conflict:
+def _make_conflict(one: Assessed, rank: int | None) -> Conflict:
     """The row; what only coherent or selected pairings need is null in the others."""
     plain = one.model_dump()
     if not one.is_coherent and rank is None:
@@ -238,7 +238,7 @@ def _conflict(one: Assessed, rank: int | None) -> Conflict:
     return Conflict(**plain, selected=rank is not None, selection_rank=rank)
 
 
-def _why_not(row: Conflict) -> str:
+def _explain_filter(row: Conflict) -> str:
     if row.is_coherent is None:
         return "unreadable_reflection"
     return "not_selected" if row.is_coherent else "incoherent"
@@ -252,7 +252,7 @@ STAGE = Stage(
     reads=("scenes", "characters"),
     prepare=prepare,
     prepared=("pairings",),
-    briefs=briefs,
+    load_items=load_pairings,
     work=work,
     worked=(ASSESSMENTS.name,),
     finish=finish,

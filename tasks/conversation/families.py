@@ -26,14 +26,14 @@ class Party:
         return f"{self.role} {self.alias!r}"
 
 
-def clashes(parties: Sequence[Party]) -> list[tuple[Party, Party]]:
+def find_clashes(parties: Sequence[Party]) -> list[tuple[Party, Party]]:
     """The pairs in different roles that share a family, in order."""
     return [(a, b) for a, b in combinations(parties, 2) if a.role != b.role and a.family == b.family]
 
 
 def check_families(parties: Sequence[Party], waiver: str | None) -> None:
     """ConfigError when two roles share a family and no reason is given why that may be."""
-    found = clashes(parties)
+    found = find_clashes(parties)
     if not found or waiver:
         return
     listed = "; ".join(f"{a} and {b} are both of family {a.family!r}" for a, b in found)

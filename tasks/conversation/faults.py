@@ -17,19 +17,19 @@ from tasks.conversation.loop import Fault, Prediction
 from tasks.foundation.errors import ModelError
 
 
-def without_prediction(error: ModelError) -> Prediction:
+def explain_lost_prediction(error: ModelError) -> Prediction:
     """What stands for a prediction that failed."""
     return Prediction(lost=error.kind if error.may_pass_later else None)
 
 
-def fault_of_answer(error: ModelError) -> Fault:
+def explain_failed_answer(error: ModelError) -> Fault:
     """The target's fault; re-raises what is not."""
     if error.may_pass_later or error.kind == "refused":
         raise error
     return Fault("target", f"{error.kind}: {error}")
 
 
-def fault_of_user_turn(error: ModelError) -> Fault:
+def explain_failed_user_turn(error: ModelError) -> Fault:
     """The simulator's fault; re-raises what is not."""
     if error.may_pass_later:
         raise error

@@ -33,7 +33,7 @@ class Gold:
     emotion: str
 
 
-def label_lines(taxonomy_name: str, language: str) -> list[str]:
+def list_labels(taxonomy_name: str, language: str) -> list[str]:
     """'Hope: expecting something good'; in Chinese the stored English name with the Chinese one."""
     labels = taxonomy(taxonomy_name).labels
     return [label.shown("zh") if language == "zh" else f"{label.name}: {label.definition}" for label in labels]
@@ -44,12 +44,12 @@ def one_of(*names: str) -> Any:
     return Annotated[str, WithJsonSchema({"type": "string", "enum": list(names)})]
 
 
-def canonical(taxonomy_name: str, said: str) -> str | None:
+def find_label(taxonomy_name: str, said: str) -> str | None:
     """The label that `said` names, in English or Chinese, whatever its case and spacing; None: no label."""
     return _spellings(taxonomy_name).get(_folded(said))
 
 
-def canonical_progress(said: str) -> Progress | None:
+def find_progress(said: str) -> Progress | None:
     """The progress that `said` names; None: out of vocabulary."""
     return next((progress for progress in get_args(Progress) if _folded(progress) == _folded(said)), None)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tasks.conversation.labels import Gold, Progress
-from tasks.conversation.stopping import stop_reason
+from tasks.conversation.stopping import find_stop_reason
 
 Wanted = Literal["prediction", "answer", "user turn"]
 
@@ -48,7 +48,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TargetAnswer:
     text: str
 
 
@@ -62,7 +62,7 @@ class Fault:
     role_breaks: int = 0
 
 
-Event = Prediction | Answer | UserTurn | Fault
+Event = Prediction | TargetAnswer | UserTurn | Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ConversationState:
     """A conversation so far. Only the last turn can lack its prediction or answer."""
 
     turns: tuple[Turn, ...]
@@ -109,17 +109,17 @@ class Talk:
         return sum(turn.answer is not None for turn in self.turns)
 
 
-def begin(opening: UserTurn) -> Talk:
+def begin(opening: UserTurn) -> ConversationState:
     """The conversation that starts with the seed's first query."""
-    return Talk((Turn(opening),))
+    return ConversationState((Turn(opening),))
 
 
-def step(talk: Talk, event: Event, max_turns: int) -> Talk:
+def step(talk: ConversationState, event: Event, max_turns: int) -> ConversationState:
     """The conversation after `event`; ValueError for an event that it does not want."""
     match talk.wants, event:
         case "prediction", Prediction():
             return _with_last(talk, replace(talk.turns[-1], prediction=event))
-        case "answer", Answer():
+        case "answer", TargetAnswer():
             return _with_last(talk, replace(talk.turns[-1], answer=event.text))
         case ("answer", Fault("target") as fault) | ("user turn", Fault("simulator") as fault):
             return replace(talk, ended=Ended("fault", fault.whose, None, fault.label_reasks, fault.role_breaks))
@@ -128,13 +128,13 @@ def step(talk: Talk, event: Event, max_turns: int) -> Talk:
     raise ValueError(f"the conversation wants {talk.wants!r}, found {event!r}")
 
 
-def _with_last(talk: Talk, turn: Turn) -> Talk:
+def _with_last(talk: ConversationState, turn: Turn) -> ConversationState:
     return replace(talk, turns=(*talk.turns[:-1], turn))
 
 
-def _after_user(talk: Talk, user: UserTurn, max_turns: int) -> Talk:
+def _after_user(talk: ConversationState, user: UserTurn, max_turns: int) -> ConversationState:
     progress = [turn.user.progress for turn in talk.turns] + [user.progress]
-    reason = stop_reason(progress, talk.answered, max_turns)
+    reason = find_stop_reason(progress, talk.answered, max_turns)
     if reason is not None:
         return replace(talk, ended=Ended(reason, "none", user, user.label_reasks, user.role_breaks))
     return replace(talk, turns=(*talk.turns, Turn(user)))

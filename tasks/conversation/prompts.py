@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Progress, label_lines, one_of
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Progress, list_labels, one_of
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 
@@ -41,13 +41,13 @@ class SimulatedTurn(_Reply):
 
 
 @cache
-def predicted_labels() -> type[PredictedLabels]:
+def make_prediction_reply() -> type[PredictedLabels]:
     """`PredictedLabels` with the label sets in its schema."""
     return create_model("PredictedLabels", __base__=PredictedLabels, **_labels())
 
 
 @cache
-def simulated_turn() -> type[SimulatedTurn]:
+def make_simulation_reply() -> type[SimulatedTurn]:
     """`SimulatedTurn` with the label sets in its schema."""
     progress: Any = (one_of(*get_args(Progress)), ...)
     return create_model("SimulatedTurn", __base__=SimulatedTurn, progress=progress, **_labels())
@@ -103,10 +103,10 @@ ANSWER: Prompt[AnswerInputs, BaseModel] = Prompt("conversation/answer", inputs=A
 SIMULATE: Prompt[SimulateInputs, SimulatedTurn] = Prompt("conversation/simulate", inputs=SimulateInputs)
 
 
-def label_inputs(language: str) -> dict[str, list[str]]:
+def make_label_inputs(language: str) -> dict[str, list[str]]:
     """The three lists of labels as every prompt shows them."""
     return {
-        "explicit_intents": label_lines(EXPLICIT, language),
-        "latent_intents": label_lines(LATENT, language),
-        "emotions": label_lines(EMOTION, language),
+        "explicit_intents": list_labels(EXPLICIT, language),
+        "latent_intents": list_labels(LATENT, language),
+        "emotions": list_labels(EMOTION, language),
     }

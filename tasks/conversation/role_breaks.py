@@ -52,12 +52,12 @@ _OTHERS_VOICE = re.compile(
 )
 
 
-def spoken(text: str) -> str:
+def clean_user_text(text: str) -> str:
     """What is said, without the speaker's own name in front."""
     return _OWN_NAME.sub("", text, count=1).strip()
 
 
-def trouble_in(text: str, said_by_user: Iterable[str], said_by_assistant: Iterable[str]) -> Trouble | None:
+def find_trouble(text: str, said_by_user: Iterable[str], said_by_assistant: Iterable[str]) -> Trouble | None:
     """What is wrong with `text` as the next turn of a user; None: nothing that can be seen."""
     if not any(character.isalnum() or unicodedata.category(character) == "So" for character in text):
         return "empty"

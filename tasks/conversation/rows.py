@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from tasks.conversation.brief import Brief
-from tasks.conversation.loop import Talk, Turn
+from tasks.conversation.loop import ConversationState, Turn
 from tasks.conversation.prompts import SIMULATE
+from tasks.conversation.setup import ConversationSetup
 from tasks.conversation.stopping import STOP_RULE
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.tables.evaluation import Conversation, ConversationTurn
 
 
-def conversation_id(brief: Brief, section: ConversationSection) -> str:
+def conversation_id(setup: ConversationSetup, section: ConversationSection) -> str:
     """Over seed, target, simulator, sample, what the target is told of the persona, and when it stops."""
     return content_id(
         "conversation",
-        brief.seed.chat_seed_id,
-        brief.target,
+        setup.seed.chat_seed_id,
+        setup.target,
         section.simulator,
-        brief.sample,
+        setup.sample,
         section.persona_to_target,
         section.max_turns,
         STOP_RULE,
     )
 
 
-def protocol(section: ConversationSection) -> str:
+def name_protocol(section: ConversationSection) -> str:
     """What scores depend on beside the models: conversations under another protocol are not compared with these."""
     return f"max_turns={section.max_turns} stop_rule={STOP_RULE} simulator_prompt={SIMULATE.fingerprint[:12]}"
 
 
-def conversation_row(brief: Brief, section: ConversationSection, talk: Talk) -> Conversation:
+def make_conversation_row(
+    setup: ConversationSetup, section: ConversationSection, talk: ConversationState
+) -> Conversation:
     """The row of a conversation that has ended."""
     assert talk.ended is not None
     last = talk.ended.unanswered
     return Conversation(
-        conversation_id=conversation_id(brief, section),
-        chat_seed_id=brief.seed.chat_seed_id,
-        pool=brief.seed.pool,
-        target=brief.target,
+        conversation_id=conversation_id(setup, section),
+        chat_seed_id=setup.seed.chat_seed_id,
+        pool=setup.seed.pool,
+        target=setup.target,
         simulator=section.simulator,
-        sample=brief.sample,
+        sample=setup.sample,
         persona_to_target=section.persona_to_target,
-        protocol=protocol(section),
+        protocol=name_protocol(section),
         t_actual=talk.answered,
         stop_reason=talk.ended.stop_reason,
         fault=talk.ended.fault,
@@ -53,13 +55,15 @@ def conversation_row(brief: Brief, section: ConversationSection, talk: Talk) -> 
     )
 
 
-def turn_rows(brief: Brief, section: ConversationSection, talk: Talk) -> list[ConversationTurn]:
+def make_turn_rows(
+    setup: ConversationSetup, section: ConversationSection, talk: ConversationState
+) -> list[ConversationTurn]:
     """One row for every turn that the target was to answer, in order."""
-    found = conversation_id(brief, section)
-    return [_turn_row(found, index, turn) for index, turn in enumerate(talk.turns, start=1)]
+    found = conversation_id(setup, section)
+    return [_make_turn_row(found, index, turn) for index, turn in enumerate(talk.turns, start=1)]
 
 
-def _turn_row(found: str, index: int, turn: Turn) -> ConversationTurn:
+def _make_turn_row(found: str, index: int, turn: Turn) -> ConversationTurn:
     prediction = turn.prediction
     assert prediction is not None
     return ConversationTurn(

@@ -13,13 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from tasks.conversation.brief import Brief
-from tasks.conversation.faults import fault_of_user_turn
-from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Gold, Progress, canonical, canonical_progress
+from tasks.conversation.faults import explain_failed_user_turn
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Gold, Progress, find_label, find_progress
 from tasks.conversation.loop import Fault, Turn, UserTurn
-from tasks.conversation.prompts import SIMULATE, Exchange, SimulatedTurn, SimulateInputs, label_inputs, simulated_turn
-from tasks.conversation.role_breaks import spoken, trouble_in
-from tasks.conversation.target import exchanges
+from tasks.conversation.prompts import (
+    SIMULATE,
+    Exchange,
+    SimulatedTurn,
+    SimulateInputs,
+    make_label_inputs,
+    make_simulation_reply,
+)
+from tasks.conversation.role_breaks import clean_user_text, find_trouble
+from tasks.conversation.setup import ConversationSetup
+from tasks.conversation.target import list_exchanges
 from tasks.foundation.errors import ModelError
 from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.stage import Asker
@@ -34,18 +41,18 @@ class Simulator:
 
     ask: Asker
     section: ConversationSection
-    brief: Brief
+    setup: ConversationSetup
 
     async def speak(self, turns: Sequence[Turn]) -> UserTurn | Fault:
         """The next user turn of an answered conversation."""
-        said = exchanges(turns)
+        said = list_exchanges(turns)
         troubles: list[Trouble] = []
         repeated: UserTurn | None = None
         for attempt in range(1, 2 + self.section.label_reasks):
             try:
                 reply = await self._reply(said, troubles[-1] if troubles else "", attempt)
             except ModelError as error:
-                return _counted(fault_of_user_turn(error), troubles)
+                return _add_counts(explain_failed_user_turn(error), troubles)
             turn, trouble = read_turn(reply, said, troubles)
             if turn is not None and trouble is None:
                 return turn
@@ -53,15 +60,15 @@ class Simulator:
             repeated = turn or repeated
             troubles.append(trouble)
         why = f"no usable user turn in {len(troubles)} attempts: {', '.join(troubles)}"
-        return repeated or _counted(Fault("simulator", why), troubles)
+        return repeated or _add_counts(Fault("simulator", why), troubles)
 
     async def _reply(self, said: Sequence[Exchange], trouble: Trouble | Literal[""], attempt: int) -> SimulatedTurn:
-        seed = self.brief.seed
+        seed = self.setup.seed
         reply: SimulatedTurn = await self.ask(
             SIMULATE,
             SimulateInputs(
-                **label_inputs(seed.language),
-                persona=self.brief.persona,
+                **make_label_inputs(seed.language),
+                persona=self.setup.persona,
                 topic=seed.topic or "",
                 initial_emotion=seed.initial_emotion or "",
                 final_intent=seed.final_intent or "",
@@ -74,8 +81,8 @@ class Simulator:
             purpose="simulation",
             temperature=self.section.simulator_temperature,
             max_tokens=self.section.max_tokens,
-            reply=simulated_turn(),
-            sample=self.brief.sample,
+            reply=make_simulation_reply(),
+            sample=self.setup.sample,
         )
         return reply
 
@@ -85,31 +92,31 @@ def read_turn(
 ) -> tuple[UserTurn | None, Trouble | None]:
     """The turn, if it can be used at all, and what is wrong with it. `before` are the troubles of the
     attempts before this one, which the turn carries as its counts of re-asks."""
-    text = spoken(reply.user_text)
-    trouble: Trouble | None = trouble_in(text, [x.user for x in said], [x.assistant for x in said])
+    text = clean_user_text(reply.user_text)
+    trouble: Trouble | None = find_trouble(text, [x.user for x in said], [x.assistant for x in said])
     if trouble in ("empty", "role"):
         return None, trouble
-    gold, progress = gold_of(reply), canonical_progress(reply.progress)
+    gold, progress = read_gold(reply), find_progress(reply.progress)
     if gold is None or progress is None:
         return None, "labels"
-    return _turn(text, gold, progress, before), trouble
+    return _make_turn(text, gold, progress, before), trouble
 
 
-def gold_of(reply: SimulatedTurn) -> Gold | None:
+def read_gold(reply: SimulatedTurn) -> Gold | None:
     """The three labels; None when any is out of vocabulary."""
-    explicit = canonical(EXPLICIT, reply.explicit_intent)
-    latent = canonical(LATENT, reply.latent_intent)
-    emotion = canonical(EMOTION, reply.emotion)
+    explicit = find_label(EXPLICIT, reply.explicit_intent)
+    latent = find_label(LATENT, reply.latent_intent)
+    emotion = find_label(EMOTION, reply.emotion)
     if explicit is None or latent is None or emotion is None:
         return None
     return Gold(explicit, latent, emotion)
 
 
-def _turn(text: str, gold: Gold, progress: Progress, before: Sequence[Trouble]) -> UserTurn:
-    return _counted(UserTurn(text, gold, progress), before)
+def _make_turn(text: str, gold: Gold, progress: Progress, before: Sequence[Trouble]) -> UserTurn:
+    return _add_counts(UserTurn(text, gold, progress), before)
 
 
-def _counted(spoken: Spoken, troubles: Sequence[Trouble]) -> Spoken:
+def _add_counts(spoken: Spoken, troubles: Sequence[Trouble]) -> Spoken:
     """A turn, or the fault that stands for it, with how often the simulator had to be asked again and why."""
     counts = Counter(troubles)
     return replace(spoken, label_reasks=counts["labels"], role_breaks=counts["role"] + counts["empty"])

@@ -13,7 +13,9 @@ STOP_RULE = "achieved-twice/1"
 ACHIEVED_IN_A_ROW = 2
 
 
-def stop_reason(progress: Sequence[Progress], answered: int, max_turns: int) -> Literal["achieved", "max_turns"] | None:
+def find_stop_reason(
+    progress: Sequence[Progress], answered: int, max_turns: int
+) -> Literal["achieved", "max_turns"] | None:
     """Why the conversation ends with the latest user turn, which is then not answered; None: it goes on.
 
     `progress` is that of the user turns so far in order, the latest last; `answered` counts the target's

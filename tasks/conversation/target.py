@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.conversation.brief import Brief
-from tasks.conversation.faults import fault_of_answer, without_prediction
-from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, canonical
-from tasks.conversation.loop import Answer, Fault, Prediction, Turn
+from tasks.conversation.faults import explain_failed_answer, explain_lost_prediction
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, find_label
+from tasks.conversation.loop import Fault, Prediction, TargetAnswer, Turn
 from tasks.conversation.prompts import (
     ANSWER,
     PERCEIVE,
@@ -17,9 +16,10 @@ from tasks.conversation.prompts import (
     Exchange,
     PerceiveInputs,
     PredictedLabels,
-    label_inputs,
-    predicted_labels,
+    make_label_inputs,
+    make_prediction_reply,
 )
+from tasks.conversation.setup import ConversationSetup
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import Message
 from tasks.foundation.settings.sections import ConversationSection
@@ -32,7 +32,7 @@ class Target:
 
     ask: Asker
     section: ConversationSection
-    brief: Brief
+    setup: ConversationSetup
 
     async def predict(self, turns: Sequence[Turn]) -> Prediction:
         """The labels of the last user turn, from the perception prompt over the whole conversation."""
@@ -40,64 +40,64 @@ class Target:
             reply: PredictedLabels = await self.ask(
                 PERCEIVE,
                 PerceiveInputs(
-                    **label_inputs(self.brief.seed.language),
-                    persona=self.brief.persona if self.section.persona_to_target != "none" else "",
-                    turns=exchanges(turns),
+                    **make_label_inputs(self.setup.seed.language),
+                    persona=self.setup.persona if self.section.persona_to_target != "none" else "",
+                    turns=list_exchanges(turns),
                     user_text=turns[-1].user.text,
                 ),
                 purpose="perception",
                 temperature=self.section.perception_temperature,
-                reply=predicted_labels(),
+                reply=make_prediction_reply(),
                 **self._manner(),
             )
         except ModelError as error:
-            return without_prediction(error)
-        return prediction_of(reply)
+            return explain_lost_prediction(error)
+        return read_prediction(reply)
 
-    async def answer(self, turns: Sequence[Turn]) -> Answer | Fault:
+    async def answer(self, turns: Sequence[Turn]) -> TargetAnswer | Fault:
         """The answer to the last user turn, in a chat that holds no label and no rubric."""
         try:
             text: str = await self.ask(
                 ANSWER,
                 AnswerInputs(
-                    persona=self.brief.persona if self.section.persona_to_target == "both" else "",
+                    persona=self.setup.persona if self.section.persona_to_target == "both" else "",
                     user_text=turns[-1].user.text,
                 ),
                 purpose="generation",
                 temperature=self.section.temperature,
-                history=chat(turns),
+                history=make_chat(turns),
                 **self._manner(),
             )
         except ModelError as error:
-            return fault_of_answer(error)
-        return Answer(text)
+            return explain_failed_answer(error)
+        return TargetAnswer(text)
 
     def _manner(self) -> dict[str, Any]:
         return {
-            "language": self.brief.seed.language,
-            "alias": self.brief.target,
+            "language": self.setup.seed.language,
+            "alias": self.setup.target,
             "max_tokens": self.section.max_tokens,
-            "sample": self.brief.sample,
+            "sample": self.setup.sample,
         }
 
 
-def exchanges(turns: Sequence[Turn]) -> list[Exchange]:
+def list_exchanges(turns: Sequence[Turn]) -> list[Exchange]:
     """The answered turns, in words only."""
     return [Exchange(user=turn.user.text, assistant=turn.answer) for turn in turns if turn.answer is not None]
 
 
-def chat(turns: Sequence[Turn]) -> list[Message]:
+def make_chat(turns: Sequence[Turn]) -> list[Message]:
     """The answered turns as a chat in which the target is the assistant."""
     messages = []
-    for exchange in exchanges(turns):
+    for exchange in list_exchanges(turns):
         messages += [Message("user", exchange.user), Message("assistant", exchange.assistant)]
     return messages
 
 
-def prediction_of(reply: PredictedLabels) -> Prediction:
+def read_prediction(reply: PredictedLabels) -> Prediction:
     """The labels that are in the vocabulary; a label that is not takes no other down with it."""
     return Prediction(
-        explicit=canonical(EXPLICIT, reply.explicit_intent),
-        latent=canonical(LATENT, reply.latent_intent),
-        emotion=canonical(EMOTION, reply.emotion),
+        explicit=find_label(EXPLICIT, reply.explicit_intent),
+        latent=find_label(LATENT, reply.latent_intent),
+        emotion=find_label(EMOTION, reply.emotion),
     )

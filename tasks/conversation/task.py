@@ -38,15 +38,15 @@ from functools import cache
 
 import polars as pl
 
-from tasks.conversation.brief import Brief, opening, row_key
-from tasks.conversation.families import Party, check_families, clashes
+from tasks.conversation.families import Party, check_families, find_clashes
 from tasks.conversation.labels import TAXONOMIES
-from tasks.conversation.loop import Event, Fault, Talk, begin, step
+from tasks.conversation.loop import ConversationState, Event, Fault, begin, step
 from tasks.conversation.prompts import ANSWER, PERCEIVE, SIMULATE
-from tasks.conversation.rows import conversation_row, turn_rows
+from tasks.conversation.rows import make_conversation_row, make_turn_rows
+from tasks.conversation.setup import ConversationSetup, make_opening, row_key
 from tasks.conversation.simulator import Simulator
 from tasks.conversation.target import Target
-from tasks.foundation.demo.records import rows_by
+from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
@@ -55,7 +55,7 @@ from tasks.foundation.tables.evaluation import ChatSeed
 log = logging.getLogger(__name__)
 
 
-def parties(context: StageContext) -> list[Party]:
+def list_parties(context: StageContext) -> list[Party]:
     """Every model of the settings in its role; the target of this run among them."""
     settings = context.settings
     targets = dict.fromkeys([*settings.conversation.targets, *([context.member] if context.member else [])])
@@ -69,8 +69,8 @@ def parties(context: StageContext) -> list[Party]:
 def check(context: StageContext) -> None:
     """The family rule, or the reason why it is waived."""
     waiver = context.settings.conversation.family_waiver
-    check_families(parties(context), waiver)
-    for a, b in clashes(parties(context)):
+    check_families(list_parties(context), waiver)
+    for a, b in find_clashes(list_parties(context)):
         _tell_waived(a, b, waiver)
 
 
@@ -84,7 +84,7 @@ def prepare(context: StageContext) -> Prepared:
     """Every usable seed is an item, `samples` times."""
     samples = range(context.settings.conversation.samples)
     seeds = context.read("chat_seeds")
-    usable = _usable(seeds)["chat_seed_id"].to_list()
+    usable = _select_usable(seeds)["chat_seed_id"].to_list()
     left = (seeds.height - len(usable)) * len(samples)
     if not usable:
         log.warning("no chat seed can be used, so there is no conversation; see chat_seeds.error")
@@ -92,7 +92,7 @@ def prepare(context: StageContext) -> Prepared:
     return Prepared(items, accounting=Accounting(left, 0, {"seed_error": left} if left else {}))
 
 
-def _usable(seeds: pl.DataFrame) -> pl.DataFrame:
+def _select_usable(seeds: pl.DataFrame) -> pl.DataFrame:
     return seeds.filter(pl.col("error").is_null())
 
 
@@ -101,35 +101,37 @@ def _target(context: StageContext) -> str:
     return context.member
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
+def load_setups(context: StageContext, keys: Sequence[str]) -> Mapping[str, ConversationSetup]:
     """Seed and persona of each conversation."""
     places = {key: (key.partition("/")[0], int(key.rpartition("/")[2])) for key in keys}
-    seeds = rows_by(context.read, "chat_seeds", ChatSeed, "chat_seed_id", (seed_id for seed_id, _ in places.values()))
+    seeds = load_rows_by(
+        context.read, "chat_seeds", ChatSeed, "chat_seed_id", (seed_id for seed_id, _ in places.values())
+    )
     theirs = pl.col("persona_id").is_in([seed.persona_id for seed in seeds.values()])
     descriptions = dict(context.read("persona_candidates", theirs, ("persona_id", "description")).iter_rows())
     return {
-        key: Brief(seeds[seed_id], descriptions[seeds[seed_id].persona_id], _target(context), sample)
+        key: ConversationSetup(seeds[seed_id], descriptions[seeds[seed_id].persona_id], _target(context), sample)
         for key, (seed_id, sample) in places.items()
     }
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, setup: ConversationSetup, ask: Asker) -> Rows:
     """One conversation, from the seed's first query until it ends."""
     section = context.settings.conversation
-    target, simulator = Target(ask, section, brief), Simulator(ask, section, brief)
-    talk = begin(opening(brief.seed))
+    target, simulator = Target(ask, section, setup), Simulator(ask, section, setup)
+    talk = begin(make_opening(setup.seed))
     while talk.wants is not None:
         event = await _next(talk, target, simulator)
         if isinstance(event, Fault):
-            log.info("conversation of %s with %s: %s", brief.seed.chat_seed_id, brief.target, event.why)
+            log.info("conversation of %s with %s: %s", setup.seed.chat_seed_id, setup.target, event.why)
         talk = step(talk, event, section.max_turns)
     return {
-        "conversations": [conversation_row(brief, section, talk)],
-        "conversation_turns": turn_rows(brief, section, talk),
+        "conversations": [make_conversation_row(setup, section, talk)],
+        "conversation_turns": make_turn_rows(setup, section, talk),
     }
 
 
-async def _next(talk: Talk, target: Target, simulator: Simulator) -> Event:
+async def _next(talk: ConversationState, target: Target, simulator: Simulator) -> Event:
     if talk.wants == "prediction":
         return await target.predict(talk.turns)
     if talk.wants == "answer":
@@ -157,7 +159,7 @@ STAGE = Stage(
     reads=("chat_seeds", "persona_candidates"),
     items_from={"": "chat_seeds"},
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_setups,
     work=work,
     worked=("conversations", "conversation_turns"),
     finish=finish,

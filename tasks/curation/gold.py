@@ -10,10 +10,10 @@ from typing import Any
 
 from tasks.curation.settle import Labels
 from tasks.foundation.demo.elements import CATALOGUE, TRAITS, Group, path_of
-from tasks.foundation.demo.records import Record, describe, facts_of, transcript
+from tasks.foundation.demo.records import Record, collect_facts, describe, write_transcript
 
 
-def goal_gold(labels: Labels) -> dict[str, Any]:
+def make_goal_gold(labels: Labels) -> dict[str, Any]:
     """The reason goes with the score it explains: without the score it is left out too."""
     goal = _labels(labels, "goal")
     if "goal_completion" not in goal:
@@ -21,16 +21,16 @@ def goal_gold(labels: Labels) -> dict[str, Any]:
     return {"goal": goal}
 
 
-def persona_gold(labels: Labels) -> dict[str, Any]:
+def make_persona_gold(labels: Labels) -> dict[str, Any]:
     """Both participants; big_five as pairs of trait and level in the usual order."""
     return {"persona": {f"participant{number}": _persona(labels, number) for number in (1, 2)}}
 
 
-def scene_gold(labels: Labels) -> dict[str, Any]:
+def make_scene_gold(labels: Labels) -> dict[str, Any]:
     return {"scene": _labels(labels, "scene")}
 
 
-def utterance_gold(record: Record, labels: Labels, turn: int) -> dict[str, Any]:
+def make_utterance_gold(record: Record, labels: Labels, turn: int) -> dict[str, Any]:
     """The labels of one turn, with who says what; None of them left: see `has_utterance_labels`."""
     values = _labels(labels, "utterance", turn)
     text = values.pop("text")
@@ -42,20 +42,20 @@ def has_utterance_labels(labels: Labels, turn: int) -> bool:
     return len(_labels(labels, "utterance", turn)) > 1
 
 
-def texts(record: Record, labels: Labels) -> list[str]:
+def list_texts(record: Record, labels: Labels) -> list[str]:
     """What is said, turn by turn, as verified."""
     return [labels[f"utterance.{turn.turn_index}.text"].value for turn in record.utterances]
 
 
-def dialogue_text(record: Record, labels: Labels) -> str:
+def write_dialogue(record: Record, labels: Labels) -> str:
     speakers = (turn.speaker for turn in record.utterances)
-    return transcript(record.names, zip(speakers, texts(record, labels), strict=True))
+    return write_transcript(record.names, zip(speakers, list_texts(record, labels), strict=True))
 
 
-def background(record: Record, labels: Labels, number: int) -> str:
+def write_background(record: Record, labels: Labels, number: int) -> str:
     """What is known of a participant, in the dialogue's language: the character with its verified labels."""
     character = record.character1 if number == 1 else record.character2
-    facts = facts_of(character)
+    facts = collect_facts(character)
     verified = _labels(labels, "persona", number)
     for kind in CATALOGUE:
         if kind.group == "persona" and kind.reviewed and kind.name not in ("age", "name"):

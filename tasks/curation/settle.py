@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.foundation.demo.elements import checked, comparison_key, kind_of, value_hash
+from tasks.foundation.demo.elements import check_value, comparison_key, find_kind, value_hash
 from tasks.foundation.errors import TableError
 from tasks.foundation.tables.dialogues import HumanReview, Verdict
 
@@ -57,7 +57,7 @@ def _opinion(answer: HumanReview, value: Any) -> Settled:
     if answer.action == "keep" or answer.proposed is None:
         return Settled(value)
     try:
-        proposed = checked(answer.element, json.loads(answer.proposed))
+        proposed = check_value(answer.element, json.loads(answer.proposed))
     except ValueError as error:
         raise TableError(
             f"table human_reviews, dialogue {answer.dialogue_id}, element {answer.element}, reviewer "
@@ -70,7 +70,7 @@ def _key(opinion: Settled) -> str:
     return _REJECT if opinion.rejected else comparison_key(opinion.value)
 
 
-def why_taken_out(labels: Labels) -> tuple[str, str] | None:
+def explain_exclusion(labels: Labels) -> tuple[str, str] | None:
     """The reason (a word to count, and a sentence) why a dialogue leaves the benchmark; None: it stays.
 
     Without its goals, its scene or what was said there is nothing to ask about; any other rejected
@@ -79,10 +79,10 @@ def why_taken_out(labels: Labels) -> tuple[str, str] | None:
     rejected = [path for path, label in labels.items() if label.rejected and _carries_dialogue(path)]
     if not rejected:
         return None
-    return _REASONS[kind_of(rejected[0]).group], f"the panel rejected {', '.join(rejected)}"
+    return _REASONS[find_kind(rejected[0]).group], f"the panel rejected {', '.join(rejected)}"
 
 
-def restored(labels: Labels, originals: Mapping[str, Any]) -> Labels:
+def restore_rejected(labels: Labels, originals: Mapping[str, Any]) -> Labels:
     """`labels` with the original where the panel rejected what a dialogue cannot do without; those are pending."""
     return {
         path: Settled(originals[path], pending=True) if label.rejected and _carries_dialogue(path) else label
@@ -90,7 +90,7 @@ def restored(labels: Labels, originals: Mapping[str, Any]) -> Labels:
     }
 
 
-def least_rejected(labels: Mapping[str, Labels], count: int) -> list[str]:
+def pick_least_rejected(labels: Mapping[str, Labels], count: int) -> list[str]:
     """The `count` dialogues in which the panel rejected the fewest labels, ties by id."""
 
     def rejected(dialogue_id: str) -> int:
@@ -103,7 +103,7 @@ _REASONS = {"goal": "rejected_goal", "scene": "rejected_scene", "utterance": "re
 
 
 def _carries_dialogue(path: str) -> bool:
-    kind = kind_of(path)
+    kind = find_kind(path)
     return kind.group == "scene" or kind.name in ("goal1", "goal2", "text")
 
 

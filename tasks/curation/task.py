@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.curation.gold import (
-    background,
-    dialogue_text,
-    goal_gold,
     has_utterance_labels,
-    persona_gold,
-    scene_gold,
-    texts,
-    utterance_gold,
+    list_texts,
+    make_goal_gold,
+    make_persona_gold,
+    make_scene_gold,
+    make_utterance_gold,
+    write_background,
+    write_dialogue,
 )
 from tasks.curation.sample import sample_ids, sample_utterances
-from tasks.curation.settle import Labels, least_rejected, restored, settle_all, why_taken_out
-from tasks.foundation.demo.elements import comparison_key, reviewed_labels
-from tasks.foundation.demo.records import RECORD_TABLES, Record, records
+from tasks.curation.settle import Labels, explain_exclusion, pick_least_rejected, restore_rejected, settle_all
+from tasks.foundation.demo.elements import collect_reviewed_labels, comparison_key
+from tasks.foundation.demo.records import RECORD_TABLES, Record, load_records
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.settings.sections import CurationSection
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedDialogue:
     """A dialogue that stays. `labels` are what gold is made of; `standing` has the original of what the panel
     rejected but the dialogue cannot do without (only where `curation.if_none` keeps it)."""
 
@@ -56,19 +56,27 @@ class Verified:
 
 def prepare(context: StageContext) -> Prepared:
     """Settles the labels, takes out what cannot stand, and draws items and episodes."""
-    labels = settle_all(_rows(context, "verdicts", Verdict), _rows(context, "human_reviews", HumanReview))
+    labels = settle_all(_read_rows(context, "verdicts", Verdict), _read_rows(context, "human_reviews", HumanReview))
     dialogue_ids = context.read("dialogues")["dialogue_id"].to_list()
-    taken_out = dict(_taken_out(dialogue_ids, labels))
+    taken_out = dict(_find_excluded(dialogue_ids, labels))
     if dialogue_ids and len(taken_out) == len(dialogue_ids):
-        for dialogue_id in _kept_all_the_same(context, labels, taken_out):
+        for dialogue_id in _keep_all_the_same(context, labels, taken_out):
             del taken_out[dialogue_id]
     standing = [dialogue_id for dialogue_id in dialogue_ids if dialogue_id not in taken_out]
     verified = {
-        dialogue_id: Verified(record, labels[dialogue_id], restored(labels[dialogue_id], reviewed_labels(record)))
-        for dialogue_id, record in records(context.read, standing).items()
+        dialogue_id: VerifiedDialogue(
+            record, labels[dialogue_id], restore_rejected(labels[dialogue_id], collect_reviewed_labels(record))
+        )
+        for dialogue_id, record in load_records(context.read, standing).items()
     }
-    items = [item for language in LANGUAGES for item in _items(context, _in(language, verified), language)]
-    episodes = [episode for language in LANGUAGES for episode in _episodes(context, _in(language, verified), language)]
+    items = [
+        item for language in LANGUAGES for item in _draw_items(context, _select_language(language, verified), language)
+    ]
+    episodes = [
+        episode
+        for language in LANGUAGES
+        for episode in _draw_episodes(context, _select_language(language, verified), language)
+    ]
     used = {item.dialogue_id for item in items} | {episode.dialogue_id for episode in episodes}
     filtered = Counter(reason for reason, _ in taken_out.values())
     filtered["not_sampled"] = len(verified.keys() - used)
@@ -77,32 +85,32 @@ def prepare(context: StageContext) -> Prepared:
         rows={
             "awareness_items": items,
             "interaction_episodes": episodes,
-            "rejects": [_reject(dialogue_id, sentence) for dialogue_id, (_, sentence) in taken_out.items()],
+            "rejects": [_make_reject(dialogue_id, sentence) for dialogue_id, (_, sentence) in taken_out.items()],
         },
         accounting=Accounting(len(dialogue_ids), len(used), {reason: n for reason, n in filtered.items() if n}),
     )
 
 
-def _rows(context: StageContext, table: str, model: Any) -> Iterator[Any]:
+def _read_rows(context: StageContext, table: str, model: Any) -> Iterator[Any]:
     """The rows of an input table as row models; none when nobody has written it yet."""
     for row in context.read(table).iter_rows(named=True):
         yield model.model_validate({name: row[name] for name in model.model_fields})
 
 
-def _taken_out(dialogue_ids: list[str], labels: Mapping[str, Labels]) -> Iterator[tuple[str, tuple[str, str]]]:
+def _find_excluded(dialogue_ids: list[str], labels: Mapping[str, Labels]) -> Iterator[tuple[str, tuple[str, str]]]:
     for dialogue_id in dialogue_ids:
         if dialogue_id not in labels:
             yield dialogue_id, ("no_verdict", "voting gave no verdict on it (see voting's own rejects)")
-        elif reason := why_taken_out(labels[dialogue_id]):
+        elif reason := explain_exclusion(labels[dialogue_id]):
             yield dialogue_id, reason
 
 
-def _kept_all_the_same(
+def _keep_all_the_same(
     context: StageContext, labels: Mapping[str, Labels], taken_out: Mapping[str, tuple[str, str]]
 ) -> list[str]:
     """What `if_none` says where the panel takes out every dialogue: the least rejected ones, or an error."""
     keep = context.settings.curation.keep_if_none
-    kept = least_rejected(labels, keep)
+    kept = pick_least_rejected(labels, keep)
     if not kept:
         why = Counter(reason for reason, _ in taken_out.values())
         counts = ", ".join(f"{reason} {n}" for reason, n in sorted(why.items()))
@@ -119,7 +127,7 @@ def _kept_all_the_same(
     return kept
 
 
-def _reject(dialogue_id: str, sentence: str) -> Reject:
+def _make_reject(dialogue_id: str, sentence: str) -> Reject:
     return Reject(
         stage="curation",
         row_key=dialogue_id,
@@ -131,26 +139,28 @@ def _reject(dialogue_id: str, sentence: str) -> Reject:
     )
 
 
-def _in(language: str, verified: Mapping[str, Verified]) -> dict[str, Verified]:
+def _select_language(language: str, verified: Mapping[str, VerifiedDialogue]) -> dict[str, VerifiedDialogue]:
     return {dialogue_id: one for dialogue_id, one in verified.items() if one.language == language}
 
 
-def _items(context: StageContext, verified: Mapping[str, Verified], language: str) -> Iterator[AwarenessItem]:
+def _draw_items(
+    context: StageContext, verified: Mapping[str, VerifiedDialogue], language: str
+) -> Iterator[AwarenessItem]:
     seed, count = context.settings.run.seed, context.settings.curation.items_per_task.of(language)
     ids = list(verified)
     for dialogue_id in sample_ids(ids, count, seed, "goal"):
-        yield as_item(verified[dialogue_id], "goal", goal_gold(verified[dialogue_id].labels))
+        yield make_item(verified[dialogue_id], "goal", make_goal_gold(verified[dialogue_id].labels))
     for dialogue_id in sample_ids(ids, count, seed, "persona"):
-        yield as_item(verified[dialogue_id], "persona", persona_gold(verified[dialogue_id].labels))
+        yield make_item(verified[dialogue_id], "persona", make_persona_gold(verified[dialogue_id].labels))
     for dialogue_id in sample_ids(ids, count, seed, "scene"):
-        yield as_item(verified[dialogue_id], "scene", scene_gold(verified[dialogue_id].labels))
-    emotions = {dialogue_id: _emotions(one) for dialogue_id, one in verified.items()}
+        yield make_item(verified[dialogue_id], "scene", make_scene_gold(verified[dialogue_id].labels))
+    emotions = {dialogue_id: _list_emotions(one) for dialogue_id, one in verified.items()}
     for dialogue_id, turn in sample_utterances(emotions, count, seed):
         one = verified[dialogue_id]
-        yield as_item(one, "utterance", utterance_gold(one.record, one.standing, turn), turn)
+        yield make_item(one, "utterance", make_utterance_gold(one.record, one.standing, turn), turn)
 
 
-def _emotions(one: Verified) -> dict[int, str]:
+def _list_emotions(one: VerifiedDialogue) -> dict[int, str]:
     """The emotion of every turn that has labels to ask for; a rejected emotion counts as ''."""
     found = {}
     for turn in range(1, len(one.record.utterances) + 1):
@@ -160,7 +170,9 @@ def _emotions(one: Verified) -> dict[int, str]:
     return found
 
 
-def as_item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: int | None = None) -> AwarenessItem:
+def make_item(
+    one: VerifiedDialogue, task: AwarenessTask, gold: Mapping[str, Any], turn: int | None = None
+) -> AwarenessItem:
     """The row of an item."""
     dialogue = one.record.dialogue
     return AwarenessItem(
@@ -168,21 +180,23 @@ def as_item(one: Verified, task: AwarenessTask, gold: Mapping[str, Any], turn: i
         task=task,
         language=dialogue.language,
         dialogue_id=dialogue.dialogue_id,
-        dialogue_text=dialogue_text(one.record, one.standing),
+        dialogue_text=write_dialogue(one.record, one.standing),
         turn_index=turn,
-        utterance_text=None if turn is None else texts(one.record, one.standing)[turn - 1],
+        utterance_text=None if turn is None else list_texts(one.record, one.standing)[turn - 1],
         gold=canonical_json(gold),
         source="build",
     )
 
 
-def _episodes(context: StageContext, verified: Mapping[str, Verified], language: str) -> Iterator[InteractionEpisode]:
+def _draw_episodes(
+    context: StageContext, verified: Mapping[str, VerifiedDialogue], language: str
+) -> Iterator[InteractionEpisode]:
     count = context.settings.curation.episodes.of(language)
     for dialogue_id in sample_ids(list(verified), count, context.settings.run.seed, "episode"):
-        yield as_episode(verified[dialogue_id])
+        yield make_episode(verified[dialogue_id])
 
 
-def as_episode(one: Verified) -> InteractionEpisode:
+def make_episode(one: VerifiedDialogue) -> InteractionEpisode:
     """The row of an episode."""
     record, labels = one.record, one.standing
     return InteractionEpisode(
@@ -191,8 +205,8 @@ def as_episode(one: Verified) -> InteractionEpisode:
         dialogue_id=record.dialogue.dialogue_id,
         speaker1=record.dialogue.speaker1,
         speaker2=record.dialogue.speaker2,
-        background1=background(record, labels, 1),
-        background2=background(record, labels, 2),
+        background1=write_background(record, labels, 1),
+        background2=write_background(record, labels, 2),
         goal1=labels["goal.goal1"].value,
         goal2=labels["goal.goal2"].value,
         goal_type=record.scene.goal_type,

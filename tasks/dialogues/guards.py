@@ -77,11 +77,11 @@ def mend(lines: Sequence[Line], names: tuple[str, str], joint: str = " ", at_lea
         current = mended
 
 
-def too_long(lines: Iterable[Line]) -> bool:
+def is_too_long(lines: Iterable[Line]) -> bool:
     return any(len(line.text) > UTTERANCE_CHARACTERS for line in lines)
 
 
-def speaker_names(name1: str, name2: str, language: str) -> tuple[str, str]:
+def choose_speaker_names(name1: str, name2: str, language: str) -> tuple[str, str]:
     """The names of the participants; numbered where both have the same."""
     if comparison_key(name1) != comparison_key(name2):
         return (name1, name2)

@@ -47,20 +47,20 @@ class Epilogue(ReplyModel):
 
 
 @cache
-def written_dialogue(min_turns: int, max_turns: int) -> type[BaseModel]:
+def make_dialogue_reply(min_turns: int, max_turns: int) -> type[BaseModel]:
     """A dialogue of so many turns."""
     turns: Any = (list[WrittenTurn], Field(min_length=min_turns, max_length=max_turns))
     return create_model("WrittenDialogue", __base__=WrittenDialogue, turns=turns)
 
 
 @cache
-def labels_of_turns(first: int, last: int) -> type[BaseModel]:
+def make_labels_reply(first: int, last: int) -> type[BaseModel]:
     """Labels for each of the turns `first` to `last`, by name: none can be missed, repeated or swapped."""
-    fields: dict[str, Any] = {turn_field(turn): (UtteranceLabels, ...) for turn in range(first, last + 1)}
+    fields: dict[str, Any] = {name_turn_field(turn): (UtteranceLabels, ...) for turn in range(first, last + 1)}
     return create_model("LabelsOfTurns", __base__=ReplyModel, **fields)
 
 
-def turn_field(turn: int) -> str:
+def name_turn_field(turn: int) -> str:
     return f"turn_{turn}"
 
 
@@ -95,7 +95,7 @@ ANNOTATE: Prompt[AnnotateInputs, ReplyModel] = Prompt("dialogues/annotate", inpu
 EPILOGUE = Prompt("dialogues/epilogue", inputs=AnalysisInputs, reply=Epilogue)
 
 
-def familiarity_in_words(familiarity: int, language: str) -> str:
+def describe_familiarity(familiarity: int, language: str) -> str:
     """'4 of 10: have met a few times'; between two steps, both are named."""
     labels = sorted(taxonomy("familiarity").labels, key=lambda label: int(label.name))
     below = [label for label in labels if int(label.name) <= familiarity][-1:]
@@ -104,12 +104,12 @@ def familiarity_in_words(familiarity: int, language: str) -> str:
     return f"{familiarity}/10（{' – '.join(words)}）" if language == "zh" else f"{familiarity}/10 ({' – '.join(words)})"
 
 
-def talkway_in_words(talkway: str, language: str) -> str:
+def describe_talkway(talkway: str, language: str) -> str:
     """The mode of talk as its prompt shows it."""
     return next((x.shown(language) for x in taxonomy("talkway").labels if x.name == talkway), talkway)
 
 
-def label_lines(taxonomy_name: str, language: str) -> list[str]:
+def list_labels(taxonomy_name: str, language: str) -> list[str]:
     """'Fear: worry about a threat' …; in Chinese the stored English name with the Chinese one."""
     labels = taxonomy(taxonomy_name).labels
     return [x.shown("zh") if language == "zh" else f"{x.name}: {x.definition}" for x in labels]

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.dialogues.guards import Line, Mended, mend, speaker_names, too_long
+from tasks.dialogues.guards import Line, Mended, choose_speaker_names, is_too_long, mend
 from tasks.dialogues.prompts import (
     ANNOTATE,
     EPILOGUE,
@@ -27,15 +27,15 @@ from tasks.dialogues.prompts import (
     UtteranceLabels,
     WriteInputs,
     WrittenDialogue,
-    familiarity_in_words,
-    label_lines,
-    labels_of_turns,
-    talkway_in_words,
-    turn_field,
-    written_dialogue,
+    describe_familiarity,
+    describe_talkway,
+    list_labels,
+    make_dialogue_reply,
+    make_labels_reply,
+    name_turn_field,
 )
 from tasks.foundation.demo.elements import canonical_emotion
-from tasks.foundation.demo.records import describe, facts_of, rows_by, scenes_and_characters, transcript
+from tasks.foundation.demo.records import collect_facts, describe, load_rows_by, scenes_and_characters, write_transcript
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import DialoguesSection
@@ -49,7 +49,7 @@ DRAWS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class DialogueSetup:
     """A selected pairing with all that a writer needs."""
 
     conflict: Conflict
@@ -63,7 +63,7 @@ class Brief:
 
     @property
     def names(self) -> tuple[str, str]:
-        return speaker_names(self.character1.name, self.character2.name, self.language)
+        return choose_speaker_names(self.character1.name, self.character2.name, self.language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ def prepare(context: StageContext) -> Prepared:
     return Prepared(items=selected["pairing_id"].to_list())
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
-    pairings = rows_by(context.read, "pairings", Pairing, "pairing_id", keys)
-    conflicts = rows_by(context.read, "conflicts", Conflict, "pairing_id", keys)
+def load_setups(context: StageContext, keys: Sequence[str]) -> Mapping[str, DialogueSetup]:
+    pairings = load_rows_by(context.read, "pairings", Pairing, "pairing_id", keys)
+    conflicts = load_rows_by(context.read, "conflicts", Conflict, "pairing_id", keys)
     scenes, characters = scenes_and_characters(context.read, pairings.values())
     return {
-        key: Brief(
+        key: DialogueSetup(
             conflicts[key],
             scenes[pairings[key].scene_id],
             characters[pairings[key].character1_id],
@@ -99,56 +99,56 @@ def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
     }
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, setup: DialogueSetup, ask: Asker) -> Rows:
     """Writes, labels the utterances in chunks, then takes the dialogue as a whole."""
-    draft = await _write(context, brief, ask)
+    draft = await _write(context, setup, ask)
     section = context.settings.dialogues
     manner: dict[str, Any] = {
-        "language": brief.language,
+        "language": setup.language,
         "alias": section.writer,
         "temperature": section.analysis_temperature,
         "max_tokens": section.max_tokens,
     }
-    seen = analysis_inputs(brief, draft).model_dump()
+    seen = make_analysis_inputs(setup, draft).model_dump()
     labels: dict[int, UtteranceLabels] = {}
-    for first, last in chunks(len(draft.lines), section.utterances_per_request):
+    for first, last in split_turns(len(draft.lines), section.utterances_per_request):
         inputs = AnnotateInputs(**seen, first=first, last=last)
-        reply = await ask(ANNOTATE, inputs, purpose="annotate", reply=labels_of_turns(first, last), **manner)
-        labels |= {turn: getattr(reply, turn_field(turn)) for turn in range(first, last + 1)}
+        reply = await ask(ANNOTATE, inputs, purpose="annotate", reply=make_labels_reply(first, last), **manner)
+        labels |= {turn: getattr(reply, name_turn_field(turn)) for turn in range(first, last + 1)}
     epilogue: Epilogue = await ask(EPILOGUE, AnalysisInputs(**seen), purpose="epilogue", **manner)
-    dialogue = as_dialogue(brief, draft, epilogue, section.writer)
+    dialogue = make_dialogue(setup, draft, epilogue, section.writer)
     utterances = [
-        as_utterance(dialogue.dialogue_id, turn, line, labels[turn]) for turn, line in enumerate(draft.lines, start=1)
+        make_utterance(dialogue.dialogue_id, turn, line, labels[turn]) for turn, line in enumerate(draft.lines, start=1)
     ]
     return {"dialogues": [dialogue], "utterances": utterances}
 
 
-def chunks(turns: int, size: int) -> Iterator[tuple[int, int]]:
+def split_turns(turns: int, size: int) -> Iterator[tuple[int, int]]:
     """First and last turn of each chunk: 1–6, 7–12, 13–14 for 14 turns of 6."""
     for first in range(1, turns + 1, size):
         yield first, min(first + size - 1, turns)
 
 
-async def _write(context: StageContext, brief: Brief, ask: Asker) -> Draft:
+async def _write(context: StageContext, setup: DialogueSetup, ask: Asker) -> Draft:
     """The first draw that is, or can be mended into, a dialogue; ModelError `invalid` when none is."""
     section = context.settings.dialogues
     trouble = ""
     for sample in range(DRAWS):
         written: WrittenDialogue = await ask(
             WRITE,
-            write_inputs(brief, section.min_turns, section.max_turns),
-            language=brief.language,
+            make_write_inputs(setup, section.min_turns, section.max_turns),
+            language=setup.language,
             alias=section.writer,
             purpose="write",
             temperature=section.temperature,
             max_tokens=section.max_tokens,
-            reply=written_dialogue(section.min_turns, section.max_turns),
+            reply=make_dialogue_reply(section.min_turns, section.max_turns),
             sample=sample,
         )
         lines = [Line(turn.speaker, turn.text) for turn in written.turns]
-        joint = "" if brief.language == "zh" else " "
-        mended = mend(lines, brief.names, joint, section.min_turns)
-        trouble = _trouble(mended, section.min_turns)
+        joint = "" if setup.language == "zh" else " "
+        mended = mend(lines, setup.names, joint, section.min_turns)
+        trouble = _find_trouble(mended, section.min_turns)
         if not trouble:
             full = len(lines) >= section.max_turns and not mended.ended
             return Draft(mended, "max_turns" if full else "ended")
@@ -157,54 +157,54 @@ async def _write(context: StageContext, brief: Brief, ask: Asker) -> Draft:
     )
 
 
-def _trouble(mended: Mended, min_turns: int) -> str:
+def _find_trouble(mended: Mended, min_turns: int) -> str:
     if len(mended.lines) < min_turns:
         fired = ", ".join(mended.guards) or "none"
         return f"expected at least {min_turns} utterances, found {len(mended.lines)} after mending ({fired})"
-    if too_long(mended.lines):
+    if is_too_long(mended.lines):
         return f"an utterance of {max(len(line.text) for line in mended.lines)} characters"
     return ""
 
 
-def write_inputs(brief: Brief, min_turns: int, max_turns: int) -> WriteInputs:
+def make_write_inputs(setup: DialogueSetup, min_turns: int, max_turns: int) -> WriteInputs:
     """What the writer sees of a pairing."""
-    scene, conflict, language = brief.scene, brief.conflict, brief.language
-    people = zip((brief.character1, brief.character2), brief.names, strict=True)
-    one, two = (describe({**facts_of(person), "name": name}, language) for person, name in people)
+    scene, conflict, language = setup.scene, setup.conflict, setup.language
+    people = zip((setup.character1, setup.character2), setup.names, strict=True)
+    one, two = (describe({**collect_facts(person), "name": name}, language) for person, name in people)
     return WriteInputs(
         participant1=one,
         participant2=two,
         goal1=scene.goal1,
         goal2=scene.goal2,
         relationship=conflict.relationship or "",
-        familiarity=familiarity_in_words(conflict.familiarity or 0, language),
-        talkway=talkway_in_words(conflict.talkway or "", language),
+        familiarity=describe_familiarity(conflict.familiarity or 0, language),
+        talkway=describe_talkway(conflict.talkway or "", language),
         setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
         min_turns=min_turns,
         max_turns=max_turns,
     )
 
 
-def analysis_inputs(brief: Brief, draft: Draft) -> AnalysisInputs:
+def make_analysis_inputs(setup: DialogueSetup, draft: Draft) -> AnalysisInputs:
     """What both analyses of a dialogue show."""
     turns = [(line.speaker, line.text) for line in draft.lines]
     return AnalysisInputs(
-        sentiments=label_lines("sentiment", brief.language),
-        emotions=label_lines("utterance_emotion", brief.language),
-        goal1=brief.scene.goal1,
-        goal2=brief.scene.goal2,
-        dialogue=transcript(brief.names, turns, numbered=True),
+        sentiments=list_labels("sentiment", setup.language),
+        emotions=list_labels("utterance_emotion", setup.language),
+        goal1=setup.scene.goal1,
+        goal2=setup.scene.goal2,
+        dialogue=write_transcript(setup.names, turns, numbered=True),
     )
 
 
-def as_dialogue(brief: Brief, draft: Draft, epilogue: Epilogue, writer: str) -> Dialogue:
+def make_dialogue(setup: DialogueSetup, draft: Draft, epilogue: Epilogue, writer: str) -> Dialogue:
     """The row of a dialogue."""
     return Dialogue(
-        dialogue_id=content_id("dialogue", brief.conflict.pairing_id),
-        pairing_id=brief.conflict.pairing_id,
-        language=brief.scene.language,
-        speaker1=brief.names[0],
-        speaker2=brief.names[1],
+        dialogue_id=content_id("dialogue", setup.conflict.pairing_id),
+        pairing_id=setup.conflict.pairing_id,
+        language=setup.scene.language,
+        speaker1=setup.names[0],
+        speaker2=setup.names[1],
         turn_count=len(draft.lines),
         workflow=epilogue.workflow,
         summary1=epilogue.summary1,
@@ -217,7 +217,7 @@ def as_dialogue(brief: Brief, draft: Draft, epilogue: Epilogue, writer: str) -> 
     )
 
 
-def as_utterance(dialogue_id: str, turn: int, line: Line, labels: UtteranceLabels) -> Utterance:
+def make_utterance(dialogue_id: str, turn: int, line: Line, labels: UtteranceLabels) -> Utterance:
     """The row of one utterance with its labels."""
     return Utterance(
         dialogue_id=dialogue_id,
@@ -240,7 +240,7 @@ STAGE = Stage(
     reads=("conflicts", "pairings", "scenes", "characters"),
     items_from={"": "conflicts"},
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_setups,
     work=work,
     worked=("dialogues", "utterances"),
     prompts=(WRITE, ANNOTATE, EPILOGUE),

@@ -201,7 +201,7 @@ class Stage:
     benchmark: Benchmark = "both"
     """Which benchmark it is made for; `run.benchmark` leaves out the stages of the other."""
     prepared: tuple[str, ...] = ()
-    briefs: Callable[[StageContext, Sequence[str]], Mapping[str, Any]] | None = None
+    load_items: Callable[[StageContext, Sequence[str]], Mapping[str, Any]] | None = None
     work: Callable[[StageContext, Any, Asker], Awaitable[Rows]] | None = None
     worked: tuple[str, ...] = ()
     finish: Callable[[StageContext], Finished] | None = None

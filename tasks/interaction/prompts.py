@@ -46,7 +46,7 @@ SPEAK = Prompt("interaction/speak", inputs=SpeakInputs, reply=Speech)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Participant:
     """One participant as the episode sets it up."""
 
     name: str
@@ -54,16 +54,16 @@ class Side:
     goal: str
 
 
-def sides_of(episode: InteractionEpisode) -> tuple[Side, Side]:
+def read_participants(episode: InteractionEpisode) -> tuple[Participant, Participant]:
     return (
-        Side(episode.speaker1, episode.background1, episode.goal1),
-        Side(episode.speaker2, episode.background2, episode.goal2),
+        Participant(episode.speaker1, episode.background1, episode.goal1),
+        Participant(episode.speaker2, episode.background2, episode.goal2),
     )
 
 
-def speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn: int) -> SpeakInputs:
+def make_speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn: int) -> SpeakInputs:
     """What participant `speaker` (1 or 2) sees before its turn; `talk` is what was said so far."""
-    one, two = sides_of(episode)
+    one, two = read_participants(episode)
     own, other = (one, two) if speaker == 1 else (two, one)
     return SpeakInputs(
         name=own.name,
@@ -76,11 +76,11 @@ def speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn: int
         topic=episode.topic,
         time=episode.time,
         location=episode.location,
-        talkway=_talkway(episode.talkway, episode.language),
+        talkway=_describe_talkway(episode.talkway, episode.language),
         talk=talk,
         turn=turn,
     )
 
 
-def _talkway(name: str, language: str) -> str:
+def _describe_talkway(name: str, language: str) -> str:
     return next((label.shown(language) for label in taxonomy("talkway").labels if label.name == name), name)

@@ -16,19 +16,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.foundation.demo.records import rows_by, transcript
+from tasks.foundation.demo.records import load_rows_by, write_transcript
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings import Settings
 from tasks.foundation.settings.sections import InteractionSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.tables.evaluation import Interaction, InteractionTurn
-from tasks.interaction.play import Played, Said, play
-from tasks.interaction.prompts import SPEAK, Speech, speak_inputs
+from tasks.interaction.play import PlayedEpisode, SpokenTurn, play
+from tasks.interaction.prompts import SPEAK, Speech, make_speak_inputs
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class EpisodeToPlay:
     """An episode to be played by these models; `target` opens."""
 
     interaction_id: str
@@ -47,12 +47,12 @@ class Brief:
 
 def prepare(context: StageContext) -> Prepared:
     """Every episode, once for each sample."""
-    return Prepared(items=list(_items(context)))
+    return Prepared(items=list(_list_items(context)))
 
 
-def _items(context: StageContext) -> dict[str, tuple[str, int]]:
+def _list_items(context: StageContext) -> dict[str, tuple[str, int]]:
     """Episode and sample of every interaction, by its id."""
-    target, partner = _players(context)
+    target, partner = _name_players(context)
     return {
         content_id("interaction", episode_id, target, partner, sample): (episode_id, sample)
         for episode_id in context.read("interaction_episodes", columns=("episode_id",))["episode_id"].to_list()
@@ -60,65 +60,65 @@ def _items(context: StageContext) -> dict[str, tuple[str, int]]:
     }
 
 
-def _players(context: StageContext) -> tuple[str, str]:
+def _name_players(context: StageContext) -> tuple[str, str]:
     """Aliases of target and partner; the target twice in self-play."""
     assert context.member is not None
     return context.member, context.settings.interaction.partner or context.member
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
-    target, partner = _players(context)
-    items = _items(context)
+def load_episodes(context: StageContext, keys: Sequence[str]) -> Mapping[str, EpisodeToPlay]:
+    target, partner = _name_players(context)
+    items = _list_items(context)
     episode_ids = (items[key][0] for key in keys)
-    episodes = rows_by(context.read, "interaction_episodes", InteractionEpisode, "episode_id", episode_ids)
-    return {key: Brief(key, episodes[items[key][0]], target, partner, items[key][1]) for key in keys}
+    episodes = load_rows_by(context.read, "interaction_episodes", InteractionEpisode, "episode_id", episode_ids)
+    return {key: EpisodeToPlay(key, episodes[items[key][0]], target, partner, items[key][1]) for key in keys}
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, setup: EpisodeToPlay, ask: Asker) -> Rows:
     """Plays the episode."""
     section = context.settings.interaction
 
-    async def speak(speaker: int, turns: tuple[Said, ...]) -> str:
-        talk = transcript(brief.names, ((said.speaker, said.text) for said in turns))
+    async def speak(speaker: int, turns: tuple[SpokenTurn, ...]) -> str:
+        talk = write_transcript(setup.names, ((said.speaker, said.text) for said in turns))
         reply: Speech = await ask(
             SPEAK,
-            speak_inputs(brief.episode, speaker, talk, len(turns) + 1),
-            language=brief.episode.language,
-            alias=brief.alias(speaker),
+            make_speak_inputs(setup.episode, speaker, talk, len(turns) + 1),
+            language=setup.episode.language,
+            alias=setup.alias(speaker),
             purpose="speak",
             temperature=section.temperature,
             max_tokens=section.max_tokens,
-            sample=brief.sample,
+            sample=setup.sample,
         )
         return reply.content
 
-    return rows_of(brief, await play(brief.names, section.max_turns, speak))
+    return make_rows(setup, await play(setup.names, section.max_turns, speak))
 
 
-def rows_of(brief: Brief, played: Played) -> Rows:
+def make_rows(setup: EpisodeToPlay, played: PlayedEpisode) -> Rows:
     """The interaction and its turns."""
     interaction = Interaction(
-        interaction_id=brief.interaction_id,
-        episode_id=brief.episode.episode_id,
-        target=brief.target,
-        partner=brief.partner,
-        sample=brief.sample,
+        interaction_id=setup.interaction_id,
+        episode_id=setup.episode.episode_id,
+        target=setup.target,
+        partner=setup.partner,
+        sample=setup.sample,
         turn_count=len(played.turns),
         stop_reason=played.stop_reason,
-        fault=_fault(brief, played.at_fault),
+        fault=_find_fault(setup, played.at_fault),
     )
     turns = [
-        InteractionTurn(interaction_id=brief.interaction_id, turn_index=turn, speaker=said.speaker, text=said.text)
+        InteractionTurn(interaction_id=setup.interaction_id, turn_index=turn, speaker=said.speaker, text=said.text)
         for turn, said in enumerate(played.turns, start=1)
     ]
     return {"interactions": [interaction], "interaction_turns": turns}
 
 
-def _fault(brief: Brief, at_fault: int | None) -> Literal["none", "partner", "target"]:
+def _find_fault(setup: EpisodeToPlay, at_fault: int | None) -> Literal["none", "partner", "target"]:
     """Whose fault it is; in self-play every side is the target."""
     if at_fault is None:
         return "none"
-    return "target" if brief.alias(at_fault) == brief.target else "partner"
+    return "target" if setup.alias(at_fault) == setup.target else "partner"
 
 
 def _roles(settings: Settings) -> Mapping[str, Sequence[str]]:
@@ -134,7 +134,7 @@ STAGE = Stage(
     reads=("interaction_episodes",),
     items_from={"": "interaction_episodes"},
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_episodes,
     work=work,
     worked=("interactions", "interaction_turns"),
     prompts=(SPEAK,),

@@ -29,21 +29,21 @@ _LAST_WORD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ExtractedUtterance:
     """One utterance on one line (empty: nothing was said), and whether the side ends the talk with it."""
 
     text: str
     ends: bool
 
 
-def heard(written: str, speaker: str, other: str) -> Heard:
+def extract_utterance(written: str, speaker: str, other: str) -> ExtractedUtterance:
     """What `speaker` says: without name prefixes, up to where the model goes on in the name of `other`."""
-    own = _own_lines(written, _headed(speaker), _headed(other))
+    own = _cut_to_own_lines(written, _match_heading(speaker), _match_heading(other))
     ends = bool(_MARKER.search(own) or _LAST_WORD.search(own))
-    return Heard(" ".join(_LAST_WORD.sub(" ", _MARKER.sub(" ", own)).split()), ends)
+    return ExtractedUtterance(" ".join(_LAST_WORD.sub(" ", _MARKER.sub(" ", own)).split()), ends)
 
 
-def _own_lines(written: str, own: re.Pattern[str], others: re.Pattern[str]) -> str:
+def _cut_to_own_lines(written: str, own: re.Pattern[str], others: re.Pattern[str]) -> str:
     """The lines of the speaker; a first line headed by the other's name is the speaker's, wrongly headed."""
     kept: list[str] = []
     for line in written.strip().splitlines():
@@ -53,18 +53,18 @@ def _own_lines(written: str, own: re.Pattern[str], others: re.Pattern[str]) -> s
     return "\n".join(kept)
 
 
-def _headed(name: str) -> re.Pattern[str]:
+def _match_heading(name: str) -> re.Pattern[str]:
     """A line's start such as 'Anna Keller:', '**Anna**：' or '[Anna]:'."""
     forms = sorted({name, *name.split()[:1]} - {""}, key=lambda form: (-len(form), form))
     return re.compile(rf"^\W{{0,3}}(?:{'|'.join(map(re.escape, forms))})[\s*\])）】]*[:：][\s*]*", re.IGNORECASE)
 
 
-def turned_down(error: ModelError) -> bool:
+def was_turned_down(error: ModelError) -> bool:
     """Whether the provider turned the request down without a word: a wrong parameter or account, no side's fault."""
     return error.kind == "refused" and not error.text
 
 
-def words_of(error: ModelError) -> str | None:
+def recover_words(error: ModelError) -> str | None:
     """What a side said although its reply was not as asked: a refusal, plain words instead of JSON, or as much of its
     words as `max_tokens` let it say.
 
@@ -72,13 +72,13 @@ def words_of(error: ModelError) -> str | None:
     """
     words = said_in(error.text or "")
     if error.kind == "truncated" and (cut := _CUT_OFF.search(words)):
-        return _unescaped(cut["said"]) or None
+        return _unescape(cut["said"]) or None
     if error.kind not in ("refused", "unreadable", "truncated") or "{" in words:
         return None
     return words or None
 
 
-def _unescaped(written: str) -> str:
+def _unescape(written: str) -> str:
     """A JSON string's text, of which the end is missing."""
     try:
         return str(json.loads(f'"{written}"', strict=False))

@@ -18,18 +18,18 @@ from tasks.foundation.llm.reply import said_in
 from tasks.foundation.tables.evaluation import AwarenessPrediction
 
 
-def asked_for(gold: Any, prediction: Any) -> Any:
+def select_asked(gold: Any, prediction: Any) -> Any:
     """`prediction` without the keys that `gold` lacks, at every level; lists stay whole."""
     if isinstance(gold, Mapping) and isinstance(prediction, Mapping):
-        return {key: asked_for(gold[key], value) for key, value in prediction.items() if key in gold}
+        return {key: select_asked(gold[key], value) for key, value in prediction.items() if key in gold}
     return prediction
 
 
-def answer_of(gold: str, prediction: AwarenessPrediction) -> str:
+def read_answer(gold: str, prediction: AwarenessPrediction) -> str:
     """The target's answer as the judge sees it: its labels as JSON, else what it wrote (its reasoning aside).
 
     Empty when the target gave nothing.
     """
     if prediction.prediction is None:
         return said_in(prediction.raw)
-    return canonical_json(asked_for(json.loads(gold), json.loads(prediction.prediction)))
+    return canonical_json(select_asked(json.loads(gold), json.loads(prediction.prediction)))

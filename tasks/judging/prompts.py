@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from tasks.foundation.demo.elements import ReplyModel
-from tasks.foundation.demo.records import transcript
+from tasks.foundation.demo.records import write_transcript
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, InteractionEpisode
@@ -90,12 +90,12 @@ TURN: Prompt[TurnInputs, BaseModel] = Prompt("judging/turn", inputs=TurnInputs)
 FINAL = Prompt("judging/final", inputs=FinalInputs, reply=FinalOpinion)
 
 
-def awareness_inputs(item: AwarenessItem, answer: str) -> AwarenessInputs:
+def make_awareness_inputs(item: AwarenessItem, answer: str) -> AwarenessInputs:
     """The gold labels and the answer; not the dialogue (as in the paper's judge prompt)."""
     return AwarenessInputs(task=item.task, gold=item.gold, answer=answer)
 
 
-def interaction_inputs(
+def make_interaction_inputs(
     episode: InteractionEpisode, turns: Sequence[InteractionTurn], language: str
 ) -> InteractionInputs:
     """The whole episode: both sides' backgrounds and goals, the scene, what was said."""
@@ -114,5 +114,5 @@ def interaction_inputs(
         time=episode.time,
         location=episode.location,
         talkway=talkways.get(episode.talkway, episode.talkway),
-        talk=transcript(names, [(turn.speaker, turn.text) for turn in turns]),
+        talk=write_transcript(names, [(turn.speaker, turn.text) for turn in turns]),
     )

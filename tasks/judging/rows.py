@@ -20,7 +20,7 @@ from tasks.foundation.tables.evaluation import (
     TurnJudgement,
 )
 from tasks.judging.prompts import AwarenessOpinion, FinalOpinion, InteractionOpinion
-from tasks.judging.rubric import columns
+from tasks.judging.rubric import list_columns
 
 DIMENSIONS = tuple(InteractionOpinion.model_fields)
 
@@ -38,7 +38,7 @@ class Judge:
     family: str
 
 
-def awareness_row(
+def make_awareness_row(
     prediction: AwarenessPrediction, judge: Judge, opinion: AwarenessOpinion | Unscored | None
 ) -> AwarenessScore:
     """The scores of a prediction; None: it is empty, 0 and 0 by rule."""
@@ -58,7 +58,7 @@ def awareness_row(
     )
 
 
-def interaction_row(
+def make_interaction_row(
     interaction_id: str, judge: Judge, opinion: InteractionOpinion | Unscored | None, *, by_rule: bool = False
 ) -> InteractionScore:
     """The four scores of an episode; None: the target is at fault, 0 by rule. `by_rule` marks an `Unscored` that no
@@ -79,7 +79,7 @@ def interaction_row(
     )
 
 
-def turn_row(
+def make_turn_row(
     conversation_id: str, turn_index: int, judge: Judge, opinions: Mapping[str, BaseModel | Unscored] | None
 ) -> TurnJudgement:
     """The fifteen sub-scores of a turn; None: the target gave no answer, 0 by rule.
@@ -87,7 +87,7 @@ def turn_row(
     `opinions` holds the reply to each sub-indicator's request. Where one of several requests stayed unreadable
     its sub-scores are null and `unscored_kind` says why; the others' stand.
     """
-    scores: dict[str, float | None] = dict.fromkeys(columns(), None if opinions else 0.0)
+    scores: dict[str, float | None] = dict.fromkeys(list_columns(), None if opinions else 0.0)
     reasons: dict[str, str] = {}
     kind = None
     for name, opinion in (opinions or {}).items():
@@ -108,7 +108,7 @@ def turn_row(
     )
 
 
-def final_row(conversation_id: str, judge: Judge, opinion: FinalOpinion | Unscored | None) -> FinalIntentJudgement:
+def make_final_row(conversation_id: str, judge: Judge, opinion: FinalOpinion | Unscored | None) -> FinalIntentJudgement:
     """Whether the final intent was met; None: the target is at fault, not completed and satisfaction 1 by rule."""
     scored = opinion if isinstance(opinion, FinalOpinion) else None
     return FinalIntentJudgement(

@@ -24,20 +24,20 @@ Scale = Literal["half", "binary"]
 Split = Literal["none", "dimension"]
 
 
-def columns() -> tuple[str, ...]:
+def list_columns() -> tuple[str, ...]:
     """The sub-indicators in order: the columns of turn_judgements, the keys of a reply."""
     return taxonomy(RUBRIC).names
 
 
-def portions(split: Split) -> tuple[tuple[str, ...], ...]:
+def split_columns(split: Split) -> tuple[tuple[str, ...], ...]:
     """The sub-indicators that one request asks for: all of them, or one dimension's."""
     if split == "none":
-        return (columns(),)
+        return (list_columns(),)
     dimensions = dict.fromkeys(label.group for label in taxonomy(RUBRIC).labels)
     return tuple(tuple(label.name for label in taxonomy(RUBRIC).group(group or "")) for group in dimensions)
 
 
-def lines(names: tuple[str, ...], language: str) -> list[str]:
+def describe_columns(names: tuple[str, ...], language: str) -> list[str]:
     """'empathy_recognition: sees what the user feels. 1: … 0: …' for each of `names`."""
     labels = {label.name: label for label in taxonomy(RUBRIC).labels}
     colon = "：" if language == "zh" else ": "
@@ -45,7 +45,7 @@ def lines(names: tuple[str, ...], language: str) -> list[str]:
 
 
 @cache
-def turn_reply(names: tuple[str, ...], scale: Scale) -> type[BaseModel]:
+def make_turn_reply(names: tuple[str, ...], scale: Scale) -> type[BaseModel]:
     """A reason and a score for each of `names`, by name: none can be missed, repeated or swapped."""
     score = create_model("SubScore", __base__=SubReason, score=(_one_of(SCALES[scale]), ...))
     fields: dict[str, Any] = dict.fromkeys(names, (score, ...))

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from tasks.foundation.ids import seeded_order
 
 
-def stratified(cells: Mapping[str, tuple[str, ...]], n: int, seed: int) -> list[str]:
+def draw_stratified(cells: Mapping[str, tuple[str, ...]], n: int, seed: int) -> list[str]:
     """At most `n` ids, spread evenly over their cells (`cells`: the cell of each id).
 
     Cells and the ids within them come in seeded orders that do not depend on row order; one id of each cell

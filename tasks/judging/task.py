@@ -30,8 +30,8 @@ from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.settings.sections import JudgingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
-from tasks.judging.briefs import Brief, FinalBrief, InteractionBrief, PredictionBrief, TurnBrief, briefs
-from tasks.judging.compare import answer_of
+from tasks.judging.cases import Case, FinalIntentCase, InteractionCase, PredictionCase, TurnCase, load_cases
+from tasks.judging.compare import read_answer
 from tasks.judging.families import Party, check_families
 from tasks.judging.prompts import (
     AWARENESS,
@@ -40,45 +40,45 @@ from tasks.judging.prompts import (
     TURN,
     FinalInputs,
     TurnInputs,
-    awareness_inputs,
-    interaction_inputs,
+    make_awareness_inputs,
+    make_interaction_inputs,
 )
-from tasks.judging.rows import Judge, Unscored, awareness_row, final_row, interaction_row, turn_row
-from tasks.judging.rubric import RUBRIC, lines, portions, turn_reply
-from tasks.judging.worklist import worklist
+from tasks.judging.rows import Judge, Unscored, make_awareness_row, make_final_row, make_interaction_row, make_turn_row
+from tasks.judging.rubric import RUBRIC, describe_columns, make_turn_reply, split_columns
+from tasks.judging.worklist import list_cases
 
 
 def check(context: StageContext) -> None:
     """The family rule for this judge and the conversations of this build; ConfigError too for an alias in them that
     is no longer a model."""
     waiver = context.settings.conversation.family_waiver
-    others = _parties(context)
+    others = _list_parties(context)
     for alias in [context.member] if context.member else context.settings.judging.judges:
-        check_families(_party(context, "judge", alias), others, waiver)
+        check_families(_make_party(context, "judge", alias), others, waiver)
 
 
-def _parties(context: StageContext) -> list[Party]:
+def _list_parties(context: StageContext) -> list[Party]:
     conversations = context.read("conversations", columns=("target", "simulator"))
     return [
-        _party(context, role, alias)
+        _make_party(context, role, alias)
         for role in ("target", "simulator")
         for alias in sorted(conversations[role].unique().to_list())
     ]
 
 
-def _party(context: StageContext, role: str, alias: str) -> Party:
+def _make_party(context: StageContext, role: str, alias: str) -> Party:
     return Party(role, alias, context.model(alias).family)
 
 
 def prepare(context: StageContext) -> Prepared:
     """Everything there is to judge is an item."""
-    todo = worklist(context)
+    todo = list_cases(context)
     left_out = sum(todo.left_out.values())
     return Prepared(items=todo.keys, accounting=Accounting(left_out, 0, todo.left_out))
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class JudgeSession:
     """A judge at work on one thing."""
 
     context: StageContext
@@ -115,73 +115,73 @@ class Bench:
             return Unscored(error.kind)
 
 
-async def work(context: StageContext, brief: Brief, ask: Asker) -> Rows:
+async def work(context: StageContext, case: Case, ask: Asker) -> Rows:
     """Judges one thing, by a rule where there is one."""
-    bench = Bench(context, ask)
-    match brief:
-        case PredictionBrief():
-            return await _prediction(bench, brief)
-        case InteractionBrief():
-            return await _interaction(bench, brief)
-        case TurnBrief():
-            return await _turn(bench, brief)
-        case FinalBrief():
-            return await _final(bench, brief)
+    bench = JudgeSession(context, ask)
+    match case:
+        case PredictionCase():
+            return await _judge_prediction(bench, case)
+        case InteractionCase():
+            return await _judge_interaction(bench, case)
+        case TurnCase():
+            return await _judge_turn(bench, case)
+        case FinalIntentCase():
+            return await _judge_final_intent(bench, case)
 
 
-async def _prediction(bench: Bench, brief: PredictionBrief) -> Rows:
-    answer = answer_of(brief.item.gold, brief.prediction)
+async def _judge_prediction(bench: JudgeSession, case: PredictionCase) -> Rows:
+    answer = read_answer(case.item.gold, case.prediction)
     opinion = None
     if answer:
-        opinion = await bench.opinion(AWARENESS, awareness_inputs(brief.item, answer), "awareness_judge")
-    return {"awareness_scores": [awareness_row(brief.prediction, bench.judge, opinion)]}
+        opinion = await bench.opinion(AWARENESS, make_awareness_inputs(case.item, answer), "awareness_judge")
+    return {"awareness_scores": [make_awareness_row(case.prediction, bench.judge, opinion)]}
 
 
-async def _interaction(bench: Bench, brief: InteractionBrief) -> Rows:
-    interaction = brief.interaction
+async def _judge_interaction(bench: JudgeSession, case: InteractionCase) -> Rows:
+    interaction = case.interaction
     opinion, by_rule = None, True
     if interaction.fault in ("infra", "partner"):
         opinion = Unscored(f"{interaction.fault}_fault")
     elif interaction.fault == "none":
-        inputs = interaction_inputs(brief.episode, brief.turns, bench.language)
+        inputs = make_interaction_inputs(case.episode, case.turns, bench.language)
         opinion, by_rule = await bench.opinion(INTERACTION, inputs, "interaction_judge"), False
-    row = interaction_row(interaction.interaction_id, bench.judge, opinion, by_rule=by_rule)
+    row = make_interaction_row(interaction.interaction_id, bench.judge, opinion, by_rule=by_rule)
     return {"interaction_scores": [row]}
 
 
-async def _turn(bench: Bench, brief: TurnBrief) -> Rows:
+async def _judge_turn(bench: JudgeSession, case: TurnCase) -> Rows:
     opinions: dict[str, BaseModel | Unscored] | None = None
-    if brief.answered:
+    if case.answered:
         opinions = {}
-        for names in portions(bench.context.settings.judging.split):
-            opinions |= dict.fromkeys(names, await _portion(bench, brief, names))
-    row = turn_row(brief.conversation_id, brief.turn_index, bench.judge, opinions)
+        for names in split_columns(bench.context.settings.judging.split):
+            opinions |= dict.fromkeys(names, await _judge_columns(bench, case, names))
+    row = make_turn_row(case.conversation_id, case.turn_index, bench.judge, opinions)
     return {"turn_judgements": [row]}
 
 
-async def _portion(bench: Bench, brief: TurnBrief, names: tuple[str, ...]) -> BaseModel | Unscored:
+async def _judge_columns(bench: JudgeSession, case: TurnCase, names: tuple[str, ...]) -> BaseModel | Unscored:
     """The judge's reply for some of the sub-indicators."""
     scale = bench.context.settings.judging.subscore_scale
     inputs = TurnInputs(
         half=scale == "half",
-        rubric=lines(names, bench.language),
-        persona=brief.persona,
-        conversation=list(brief.conversation),
+        rubric=describe_columns(names, bench.language),
+        persona=case.persona,
+        conversation=list(case.conversation),
     )
-    found: BaseModel | Unscored = await bench.opinion(TURN, inputs, "turn_judge", turn_reply(names, scale))
+    found: BaseModel | Unscored = await bench.opinion(TURN, inputs, "turn_judge", make_turn_reply(names, scale))
     return found
 
 
-async def _final(bench: Bench, brief: FinalBrief) -> Rows:
+async def _judge_final_intent(bench: JudgeSession, case: FinalIntentCase) -> Rows:
     opinion = None
-    if not brief.target_at_fault:
+    if not case.target_at_fault:
         inputs = FinalInputs(
-            final_intent=brief.final_intent,
-            conversation=list(brief.conversation),
-            unanswered=brief.unanswered,
+            final_intent=case.final_intent,
+            conversation=list(case.conversation),
+            unanswered=case.unanswered,
         )
         opinion = await bench.opinion(FINAL, inputs, "final_judge")
-    return {"final_intent_judgements": [final_row(brief.conversation_id, bench.judge, opinion)]}
+    return {"final_intent_judgements": [make_final_row(case.conversation_id, bench.judge, opinion)]}
 
 
 READS: Sequence[str] = (
@@ -209,7 +209,7 @@ STAGE = Stage(
         "final/": "conversations",
     },
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_cases,
     work=work,
     worked=("awareness_scores", "interaction_scores", "turn_judgements", "final_intent_judgements"),
     prompts=(AWARENESS, INTERACTION, TURN, FINAL),

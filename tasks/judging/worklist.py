@@ -17,7 +17,7 @@ import polars as pl
 from tasks.foundation.errors import StoreError
 from tasks.foundation.settings.sections import SubsampleSection
 from tasks.foundation.stage import StageContext
-from tasks.judging.subsample import stratified
+from tasks.judging.subsample import draw_stratified
 
 VOID = ("infra", "simulator")
 
@@ -37,12 +37,12 @@ class Worklist:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
-def worklist(context: StageContext) -> Worklist:
+def list_cases(context: StageContext) -> Worklist:
     """Everything there is to judge. StoreError when there is nothing, or rows refer to what is no longer there."""
     for table, referred, column, stage in REFERENCES:
         _refuse_orphans(context, table, referred, column, stage)
-    demo = [*_predictions(context), *_interactions(context)]
-    talks, left_out = _conversations(context)
+    demo = [*_list_predictions(context), *_list_interactions(context)]
+    talks, left_out = _list_conversations(context)
     if not demo and not talks and not left_out:
         raise StoreError(
             "there is nothing to judge: expected awareness_predictions, interactions or conversations in this build, "
@@ -51,16 +51,16 @@ def worklist(context: StageContext) -> Worklist:
     return Worklist((*demo, *talks), left_out)
 
 
-def _predictions(context: StageContext) -> list[str]:
+def _list_predictions(context: StageContext) -> list[str]:
     rows = context.read("awareness_predictions", columns=("item_id", "target", "sample")).iter_rows()
     return [f"awareness/{item}/{target}/{sample}" for item, target, sample in rows]
 
 
-def _interactions(context: StageContext) -> list[str]:
+def _list_interactions(context: StageContext) -> list[str]:
     return [f"interaction/{one}" for one in context.read("interactions", columns=("interaction_id",))["interaction_id"]]
 
 
-def _conversations(context: StageContext) -> tuple[list[str], Mapping[str, int]]:
+def _list_conversations(context: StageContext) -> tuple[list[str], Mapping[str, int]]:
     """Keys of the turns of each conversation, then of its final intent; and what is left out."""
     conversations = context.read("conversations")
     turns: dict[str, list[int]] = {}
@@ -68,7 +68,7 @@ def _conversations(context: StageContext) -> tuple[list[str], Mapping[str, int]]
     for conversation_id, turn in rows:
         turns.setdefault(conversation_id, []).append(turn)
     standing = conversations.filter(~pl.col("fault").is_in(VOID))
-    drawn = set(_drawn(standing, context.settings.judging.of(context.member).subsample))
+    drawn = set(_draw_conversations(standing, context.settings.judging.of(context.member).subsample))
     keys: list[str] = []
     left_out: Counter[str] = Counter()
     for conversation_id, fault in conversations.select("conversation_id", "fault").iter_rows():
@@ -81,11 +81,11 @@ def _conversations(context: StageContext) -> tuple[list[str], Mapping[str, int]]
     return keys, left_out
 
 
-def _drawn(conversations: pl.DataFrame, subsample: SubsampleSection | None) -> list[str]:
+def _draw_conversations(conversations: pl.DataFrame, subsample: SubsampleSection | None) -> list[str]:
     if subsample is None:
         return conversations["conversation_id"].to_list()
     rows = conversations.select("conversation_id", *subsample.by).iter_rows()
-    return stratified({one: tuple(cell) for one, *cell in rows}, subsample.n, subsample.seed)
+    return draw_stratified({one: tuple(cell) for one, *cell in rows}, subsample.n, subsample.seed)
 
 
 def _refuse_orphans(context: StageContext, table: str, referred: str, column: str, stage: str) -> None:

@@ -22,7 +22,7 @@ class RankChange:
     flips: tuple[tuple[str, str], ...]
 
 
-def rank_changes(values: Mapping[float, Mapping[str, float]]) -> list[RankChange]:
+def compare_ranks(values: Mapping[float, Mapping[str, float]]) -> list[RankChange]:
     """Every two weights of a sweep compared; `values` are scores by weight and target. τ is None for fewer than
     two targets and where a ranking is all ties."""
     return [

@@ -95,10 +95,10 @@ class Cutter:
         """One row a metric and cell."""
         for key, mask in self.units.cells(breakdowns):
             for each, found in zip(observed, self.measure(observed, mask), strict=True):
-                yield metric_row(benchmark, {**key, "judge": judge}, each, found)
+                yield make_metric_row(benchmark, {**key, "judge": judge}, each, found)
 
 
-def metric_row(benchmark: str, key: Key, observed: Observed, found: Measure) -> Metric:
+def make_metric_row(benchmark: str, key: Key, observed: Observed, found: Measure) -> Metric:
     columns = {name: key.get(name) for name in KEY_COLUMNS}
     return Metric.model_validate(
         {

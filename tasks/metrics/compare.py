@@ -92,7 +92,7 @@ def _difference(value: float, distribution: np.ndarray, n: int, enough: bool) ->
     return Difference(value, interval.low, interval.high, p, n)
 
 
-def best_of(metric: str, values: Mapping[str, float | None]) -> str | None:
+def find_best(metric: str, values: Mapping[str, float | None]) -> str | None:
     """The target with the best value, the first by name of several; None when there is none or no end is better."""
     better = METRICS[metric].better
     known = {target: value for target, value in values.items() if value is not None}
@@ -102,6 +102,6 @@ def best_of(metric: str, values: Mapping[str, float | None]) -> str | None:
     return min(known, key=lambda target: (sign * known[target], target))
 
 
-def corrected(differences: Sequence[Difference]) -> list[float | None]:
+def correct_p_values(differences: Sequence[Difference]) -> list[float | None]:
     """Holm's p of each difference, over all of them."""
     return holm([difference.p for difference in differences])

@@ -16,8 +16,8 @@ from tasks.metrics.cells import Breakdown, Cutter
 from tasks.metrics.compare import (
     Difference,
     Side,
-    best_of,
-    corrected,
+    correct_p_values,
+    find_best,
     paired_differences,
     unpaired_differences,
 )
@@ -44,7 +44,7 @@ class Arm:
     places: np.ndarray
 
 
-def target_comparisons(
+def compare_targets(
     benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
     """Each metric that has a better end, in each cell of the groups: the best target against every other.
@@ -59,17 +59,17 @@ def target_comparisons(
         alike = _under_like_conditions(members, cutter)
         for (place, each), targets in product(enumerate(compared), alike):
             values = {target: measured[target][place].value for target in targets}
-            best = best_of(each.metric, values)
+            best = find_best(each.metric, values)
             if best is None:
                 continue
             others = [target for target in targets if target != best and values[target] is not None]
             pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
             found = _paired(pairs, members, cutter)
-            for other, difference, p_holm in zip(others, found, corrected(found), strict=True):
+            for other, difference, p_holm in zip(others, found, correct_p_values(found), strict=True):
                 yield _row("best", benchmark, each.metric, key, (best, other), difference, p_holm)
 
 
-def thinking_comparisons(
+def compare_thinking(
     benchmark: Benchmark,
     cutter: Cutter,
     observed: Sequence[Observed],
@@ -83,12 +83,12 @@ def thinking_comparisons(
         there = [pair for pair in pairs if members.keys() >= set(pair)]
         for each in _comparable(observed) if there else ():
             found = _paired([(Arm(each, members[a]), Arm(each, members[b])) for a, b in there], members, cutter)
-            for pair, difference, p_holm in zip(there, found, corrected(found), strict=True):
+            for pair, difference, p_holm in zip(there, found, correct_p_values(found), strict=True):
                 if difference.difference is not None:
                     yield _row("thinking", benchmark, each.metric, key, pair, difference, p_holm)
 
 
-def pool_comparisons(benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed]) -> Iterator[Comparison]:
+def compare_pools(benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed]) -> Iterator[Comparison]:
     """For every two pools and each target: its value on the first less that on the second, unpaired. Holm's correction
     is over the targets of one metric and two pools."""
     for one, other in combinations(cutter.units.values("pool"), 2):
@@ -102,13 +102,13 @@ def pool_comparisons(benchmark: Benchmark, cutter: Cutter, observed: Sequence[Ob
                 for target in targets
             ]
             found = unpaired_differences(pairs, cutter.bootstrap)
-            for target, difference, p_holm in zip(targets, found, corrected(found), strict=True):
+            for target, difference, p_holm in zip(targets, found, correct_p_values(found), strict=True):
                 if difference.difference is not None:
                     key = {"pool": one, "pool_b": other}
                     yield _row("pools", benchmark, each.metric, key, (target, target), difference, p_holm)
 
 
-def judge_comparisons(
+def compare_judges(
     benchmark: Benchmark, cutter: Cutter, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
     """Each metric that has a better end, for each target: judge a's value less judge b's on the same judgements.
@@ -123,7 +123,7 @@ def judge_comparisons(
                     continue
                 found = _paired([(Arm(a, places), Arm(b, places)) for places in members.values()], members, cutter)
                 judges = (pair.judge_a, pair.judge_b)
-                for target, difference, p_holm in zip(members, found, corrected(found), strict=True):
+                for target, difference, p_holm in zip(members, found, correct_p_values(found), strict=True):
                     if difference.difference is not None:
                         yield _row("judges", benchmark, a.metric, key, (target, target), difference, p_holm, judges)
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from tasks.foundation.stats.sums import ratio
 from tasks.metrics.observed import Observed, mean_over_units
-from tasks.metrics.panel import panel_verdicts
+from tasks.metrics.panel import combine_verdicts
 
 
-def completion_metrics(completed: np.ndarray, judged: np.ndarray, void: np.ndarray) -> list[Observed]:
+def compute_completion_metrics(completed: np.ndarray, judged: np.ndarray, void: np.ndarray) -> list[Observed]:
     """`ficr` and `final_intent_undecided`, shares of the judged conversations.
 
     `completed` [conversations, judges] in {0, 1}, NaN for a vote that is missing; `judged` [conversations]:
@@ -17,7 +17,7 @@ def completion_metrics(completed: np.ndarray, judged: np.ndarray, void: np.ndarr
     panel says; a dialogue without one (ties, missing votes) is not completed, and undecided. A conversation
     that was never judged is unscored.
     """
-    verdict = panel_verdicts(completed)
+    verdict = combine_verdicts(completed)
     counted = judged & ~void
     done, undecided = (verdict == 1) & counted, np.isnan(verdict) & counted
     return [

@@ -14,12 +14,12 @@ from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Breakdown, Cutter
-from tasks.metrics.comparison_rows import JudgePair, judge_comparisons, target_comparisons, thinking_comparisons
-from tasks.metrics.demo_scores import CRITERIA, demo_metrics, interaction_metrics
-from tasks.metrics.demo_study import Read, Study, study_of
+from tasks.metrics.comparison_rows import JudgePair, compare_judges, compare_targets, compare_thinking
+from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics, compute_interaction_metrics
+from tasks.metrics.demo_study import Read, Study, load_study
 from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Observed, mean_over_units
-from tasks.metrics.score_agreement import Judged, judge_agreement
+from tasks.metrics.score_agreement import Judged, measure_judge_agreement
 
 GROUPS: tuple[Breakdown, ...] = ((), ("language",))
 CELLS: tuple[Breakdown, ...] = tuple(("target", *group) for group in GROUPS)
@@ -47,7 +47,7 @@ class DemoBench:
     @staticmethod
     def of(read: Read, panel: Sequence[str], bootstrap: Bootstrap) -> DemoBench:
         scores = read("awareness_scores"), read("interaction_scores")
-        return DemoBench(study_of(read), *scores, tuple(panel), bootstrap)
+        return DemoBench(load_study(read), *scores, tuple(panel), bootstrap)
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
@@ -70,18 +70,18 @@ class DemoBench:
         if not len(self.study.units):
             return [], []
         panel = self.study.scores(*self.numbers(self.panel))
-        scores = demo_metrics(*panel)
+        scores = compute_demo_metrics(*panel)
         rows = [
             *self.cutter.rows("demo", [*scores, *self._faults()], CELLS),
-            *self.cutter.rows("demo", interaction_metrics(panel[1]), PLAYED),
+            *self.cutter.rows("demo", compute_interaction_metrics(panel[1]), PLAYED),
         ]
         for judge in self.judges:
-            own = demo_metrics(*self.study.scores(*self.numbers([judge])))
+            own = compute_demo_metrics(*self.study.scores(*self.numbers([judge])))
             rows += self.cutter.rows("demo", own, CELLS, judge)
         compared = [
-            *target_comparisons("demo", self.cutter, scores, GROUPS),
-            *judge_comparisons("demo", self.cutter, list(self._judge_pairs()), GROUPS),
-            *thinking_comparisons("demo", self.cutter, scores, GROUPS, thinking_pairs),
+            *compare_targets("demo", self.cutter, scores, GROUPS),
+            *compare_judges("demo", self.cutter, list(self._judge_pairs()), GROUPS),
+            *compare_thinking("demo", self.cutter, scores, GROUPS, thinking_pairs),
         ]
         return rows, compared
 
@@ -103,7 +103,9 @@ class DemoBench:
         awareness, interaction = self.numbers(self.judges)
         for a, b in combinations(range(len(self.judges)), 2):
             sides = (
-                demo_metrics(*self.study.scores(_shared(awareness, one, other), _shared(interaction, one, other)))
+                compute_demo_metrics(
+                    *self.study.scores(_shared(awareness, one, other), _shared(interaction, one, other))
+                )
                 for one, other in ((a, b), (b, a))
             )
             yield JudgePair(self.judges[a], self.judges[b], *sides)
@@ -121,7 +123,7 @@ class DemoBench:
             for place, name in enumerate(INTERACTION_DIMENSIONS)
         ]
         for thing in things:
-            yield from judge_agreement(thing, self.judges, self.bootstrap)
+            yield from measure_judge_agreement(thing, self.judges, self.bootstrap)
 
 
 def _shared(cube: np.ndarray, one: int, other: int) -> np.ndarray:

@@ -34,7 +34,7 @@ class Scores:
     fault: np.ndarray
 
 
-def scores_of(numbers: np.ndarray, columns: np.ndarray, width: int, fault: np.ndarray) -> Scores:
+def collect_scores(numbers: np.ndarray, columns: np.ndarray, width: int, fault: np.ndarray) -> Scores:
     """From numbers [units, judges, criteria], NaN where unscored.
 
     `columns` [units, criteria] names the column each number belongs to. Units marked in `fault` [units] owe
@@ -53,18 +53,18 @@ def scores_of(numbers: np.ndarray, columns: np.ndarray, width: int, fault: np.nd
     return Scores(total, count, unscored, void)
 
 
-def demo_metrics(awareness: Scores, interaction: Scores) -> list[Observed]:
+def compute_demo_metrics(awareness: Scores, interaction: Scores) -> list[Observed]:
     """All score metrics of DEMO over the same units; awareness has a column a task, interaction one a dimension."""
     found = [_pooled(task, [(awareness, [column])], ratio()) for column, task in enumerate(AWARENESS_TASKS)]
     found.append(_pooled("awareness", [(awareness, None)], ratio()))
-    found += interaction_metrics(interaction)
+    found += compute_interaction_metrics(interaction)
     both = [(awareness, None), (interaction, None)]
     found.append(_pooled("overall_pooled", both, pooled_overall))
     found.append(_pooled("overall_mean", both, mean_of_means(2)))
     return found
 
 
-def interaction_metrics(interaction: Scores) -> list[Observed]:
+def compute_interaction_metrics(interaction: Scores) -> list[Observed]:
     """The four dimensions and their pooled mean."""
     found = [_pooled(name, [(interaction, [column])], ratio()) for column, name in enumerate(INTERACTION_DIMENSIONS)]
     return [*found, _pooled("interaction", [(interaction, None)], ratio())]

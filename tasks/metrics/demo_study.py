@@ -15,7 +15,7 @@ import polars as pl
 
 from tasks.metrics.catalogue import AWARENESS_TASKS, INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Units
-from tasks.metrics.demo_scores import CRITERIA, Scores, scores_of, task_columns
+from tasks.metrics.demo_scores import CRITERIA, Scores, collect_scores, task_columns
 
 Read = Callable[[str], pl.DataFrame]
 VOIDING = ("infra", "partner")
@@ -54,13 +54,15 @@ class Study:
         """A panel's sums over all units: awareness by task, interaction by dimension."""
         n, m = len(self.predictions), len(self.interactions)
         tasks = task_columns(self.predictions["task"].to_list())
-        one = scores_of(awareness, tasks, len(AWARENESS_TASKS), self.predictions["void"].to_numpy())
+        one = collect_scores(awareness, tasks, len(AWARENESS_TASKS), self.predictions["void"].to_numpy())
         width = len(INTERACTION_DIMENSIONS)
-        other = scores_of(interaction, np.tile(np.arange(width), (m, 1)), width, self.interactions["void"].to_numpy())
+        other = collect_scores(
+            interaction, np.tile(np.arange(width), (m, 1)), width, self.interactions["void"].to_numpy()
+        )
         return _padded(one, 0, m), _padded(other, n, 0)
 
 
-def study_of(read: Read) -> Study:
+def load_study(read: Read) -> Study:
     """From the tables of items, predictions, episodes and interactions, in key order."""
     return Study(_predictions(read), _interactions(read))
 

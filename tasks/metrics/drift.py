@@ -35,7 +35,7 @@ def pair_text(one: str | None, other: str | None) -> str | None:
     return None if one is None or other is None else f"{one}\n{other}"
 
 
-def vectors_of(texts: Sequence[str | None], encode: Encode) -> dict[str, np.ndarray]:
+def encode_texts(texts: Sequence[str | None], encode: Encode) -> dict[str, np.ndarray]:
     """Unit vectors (float64) of the distinct texts, encoded in sorted order so that batches do not depend on rows."""
     distinct = sorted({text for text in texts if text is not None})
     if not distinct:
@@ -43,7 +43,7 @@ def vectors_of(texts: Sequence[str | None], encode: Encode) -> dict[str, np.ndar
     return dict(zip(distinct, encode(distinct).astype(np.float64), strict=True))
 
 
-def turn_drifts(
+def compute_turn_drifts(
     gold: Sequence[str | None], predicted: Sequence[str | None], vectors: Mapping[str, np.ndarray]
 ) -> np.ndarray:
     """1 − cosine of gold and predicted text [turns]: exactly 0 for equal texts, 1 for no (readable) prediction."""

@@ -14,30 +14,37 @@ from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric
-from tasks.metrics.alpha_sweep import RankChange, rank_changes
+from tasks.metrics.alpha_sweep import RankChange, compare_ranks
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
 from tasks.metrics.cells import Breakdown, Cutter, Key
 from tasks.metrics.comparison_rows import (
     JudgePair,
-    judge_comparisons,
+    compare_judges,
+    compare_pools,
+    compare_targets,
+    compare_thinking,
     members_of,
-    pool_comparisons,
-    target_comparisons,
-    thinking_comparisons,
 )
 from tasks.metrics.eyt_metrics import (
     Trajectory,
-    judged_metrics,
-    objective_metrics,
-    simulator_metrics,
-    sliced_metrics,
-    sweep_metrics,
+    compute_judged_metrics,
+    compute_objective_metrics,
+    compute_simulator_metrics,
+    compute_sliced_metrics,
+    compute_sweep_metrics,
 )
-from tasks.metrics.eyt_study import Read, Study, study_of
+from tasks.metrics.eyt_study import Read, Study, load_study
 from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Measure, Observed
-from tasks.metrics.panel import panel_scores
-from tasks.metrics.score_agreement import HALVES, Judged, Rated, human_agreement, judge_agreement, judge_human_agreement
+from tasks.metrics.panel import combine_scores
+from tasks.metrics.score_agreement import (
+    HALVES,
+    Judged,
+    Rated,
+    measure_human_agreement,
+    measure_judge_agreement,
+    measure_judge_human_agreement,
+)
 from tasks.metrics.subjective import dimension_scores
 
 GROUPS: tuple[Breakdown, ...] = ((), ("pool",), ("language",), ("pool", "language"))
@@ -65,7 +72,7 @@ class EytBench:
     @staticmethod
     def of(read: Read, panel: Sequence[str], settings: MetricsSection, bootstrap: Bootstrap) -> EytBench:
         judgements = read("turn_judgements"), read("final_intent_judgements")
-        return EytBench(study_of(read), *judgements, read("human_ratings"), tuple(panel), settings, bootstrap)
+        return EytBench(load_study(read), *judgements, read("human_ratings"), tuple(panel), settings, bootstrap)
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
@@ -85,7 +92,7 @@ class EytBench:
         """The judged metrics of a panel."""
         turns = self.study.turn_scores(self.turn_judgements, judges)
         final, there = self.study.final_scores(self.final_judgements, judges)
-        return judged_metrics(self.study, turns, final, there, self.settings)
+        return compute_judged_metrics(self.study, turns, final, there, self.settings)
 
     def metrics_and_comparisons(
         self, trajectory: Trajectory, thinking_pairs: Sequence[tuple[str, str]]
@@ -93,30 +100,30 @@ class EytBench:
         """Every row of both tables."""
         if not len(self.study.units):
             return [], []
-        objective = objective_metrics(self.study, trajectory)
+        objective = compute_objective_metrics(self.study, trajectory)
         panel = self.judged(self.panel)
         rows = [
             *self.cutter.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),
             *(row for judge in self.judges for row in self.cutter.rows("eyt", self.judged([judge]), CELLS, judge)),
             *self._sliced(),
             *self._sweep(),
-            *self.cutter.rows("eyt", simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
+            *self.cutter.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
         ]
         compared = [
-            *target_comparisons("eyt", self.cutter, [*objective, *panel], GROUPS),
-            *judge_comparisons("eyt", self.cutter, list(self._judge_pairs()), GROUPS),
-            *thinking_comparisons("eyt", self.cutter, [*objective, *panel], GROUPS, thinking_pairs),
-            *pool_comparisons("eyt", self.cutter, [*objective, *panel]),
+            *compare_targets("eyt", self.cutter, [*objective, *panel], GROUPS),
+            *compare_judges("eyt", self.cutter, list(self._judge_pairs()), GROUPS),
+            *compare_thinking("eyt", self.cutter, [*objective, *panel], GROUPS, thinking_pairs),
+            *compare_pools("eyt", self.cutter, [*objective, *panel]),
         ]
         return rows, compared
 
     def _sliced(self) -> Iterator[Metric]:
-        sliced = sliced_metrics(self.study, self.panel_turns, self.settings.panel_rule)
+        sliced = compute_sliced_metrics(self.study, self.panel_turns, self.settings.panel_rule)
         yield from (row for row in self.cutter.rows("eyt", sliced, SLICED) if row.n or row.n_unscored)
 
     def _sweep(self) -> Iterator[Metric]:
         """The swept scores, then τ and flips of the targets' rankings within each pool and over all."""
-        swept = sweep_metrics(self.study, self.panel_turns, self.settings.panel_rule, self.settings.alpha_sweep)
+        swept = compute_sweep_metrics(self.study, self.panel_turns, self.settings.panel_rule, self.settings.alpha_sweep)
         yield from self.cutter.rows("eyt", swept, SLICED)
         for key, mask in self.study.units.cells(SWEPT):
             for name in DIMENSION_METRIC.values():
@@ -125,8 +132,8 @@ class EytBench:
                     for each in swept
                     if each.metric == f"{name}_weighted"
                 }
-                for change in rank_changes({alpha: _values(found) for alpha, found in measured.items()}):
-                    yield from _rank_rows(name, key, change, list(measured[change.alphas[0]].values()))
+                for change in compare_ranks({alpha: _values(found) for alpha, found in measured.items()}):
+                    yield from _make_rank_rows(name, key, change, list(measured[change.alphas[0]].values()))
 
     def _by_target(self, observed: Observed, mask: np.ndarray) -> dict[str, Measure]:
         return {
@@ -142,7 +149,7 @@ class EytBench:
                 self.judges[a],
                 self.judges[b],
                 *(
-                    judged_metrics(
+                    compute_judged_metrics(
                         self.study,
                         _shared(turns, one, other),
                         _shared(final, one, other),
@@ -167,17 +174,17 @@ class EytBench:
         things.append(Judged("satisfaction", final[:, :, 1], clusters, SATISFACTION_SCALE, 25.0))
         things.append(Judged("final_intent", final[:, :, 0], clusters, ()))
         for thing in things:
-            yield from judge_agreement(thing, self.judges, self.bootstrap)
+            yield from measure_judge_agreement(thing, self.judges, self.bootstrap)
 
     def human_agreement(self) -> Iterator[Found]:
         """Of people with one another on the turns they rated blind."""
         for rated in self._rated():
-            yield from human_agreement(rated, self.bootstrap)
+            yield from measure_human_agreement(rated, self.bootstrap)
 
     def judge_human_agreement(self) -> Iterator[Found]:
         """Of the panel and each judge with people, on the turns that people rated blind."""
         for rated in self._rated() if self.judges else ():
-            yield from judge_human_agreement(rated, self.bootstrap)
+            yield from measure_judge_human_agreement(rated, self.bootstrap)
 
     def _dimensions(self, judges: Sequence[str]) -> np.ndarray:
         """Turn scores [turns, judges, 3], 0–5."""
@@ -192,7 +199,7 @@ class EytBench:
         if ratings.is_empty():
             return
         judges = self._dimensions(self.judges) if self.judges else np.full((len(turns), 0, 3), np.nan)
-        scores = panel_scores(self.panel_turns.swapaxes(1, 2), self.settings.panel_rule)
+        scores = combine_scores(self.panel_turns.swapaxes(1, 2), self.settings.panel_rule)
         panel = dimension_scores(scores)
         conversation, units = self.study.conversation, self.study.units
         for place, (dimension, metric) in enumerate(DIMENSION_METRIC.items()):
@@ -228,16 +235,18 @@ def _values(found: Mapping[str, Measure]) -> dict[str, float]:
     return {target: one.value for target, one in found.items() if one.value is not None}
 
 
-def _rank_rows(name: str, key: Key, change: RankChange, ranked: Sequence[Measure]) -> Iterator[Metric]:
+def _make_rank_rows(name: str, key: Key, change: RankChange, ranked: Sequence[Measure]) -> Iterator[Metric]:
     flips = [list(pair) for pair in change.flips]
     cut: dict[str, object] = {"alpha": list(change.alphas)}
-    yield _rank_row(f"{name}_rank_tau", key, cut, change.tau, ranked)
+    yield _make_rank_row(f"{name}_rank_tau", key, cut, change.tau, ranked)
     can_flip = sum(one.value is not None for one in ranked) > 1
     value = float(len(flips)) if can_flip else None
-    yield _rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, value, ranked)
+    yield _make_rank_row(f"{name}_rank_flips", key, {**cut, "flips": flips}, value, ranked)
 
 
-def _rank_row(metric: str, key: Key, cut: dict[str, object], value: float | None, ranked: Sequence[Measure]) -> Metric:
+def _make_rank_row(
+    metric: str, key: Key, cut: dict[str, object], value: float | None, ranked: Sequence[Measure]
+) -> Metric:
     """What the ranking rests on is what the scores of all its targets rest on."""
     kind = METRICS[metric]
     return Metric(

@@ -15,22 +15,22 @@ from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.texts.languages import language_of
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
-from tasks.metrics.completion import completion_metrics, satisfaction
+from tasks.metrics.completion import compute_completion_metrics, satisfaction
 from tasks.metrics.drift import (
     FEWEST_TURNS,
     EncodeIn,
     alignments,
+    compute_turn_drifts,
+    encode_texts,
     intent_text,
     mean_by_conversation,
     pair_text,
-    turn_drifts,
-    vectors_of,
 )
 from tasks.metrics.eyt_study import Study
 from tasks.metrics.observed import Observed, mean_over_units
-from tasks.metrics.panel import Rule, panel_scores
-from tasks.metrics.simulator_health import health_metrics
-from tasks.metrics.subjective import subjective_metrics, unweighted_by_turn, weighted_by_alpha
+from tasks.metrics.panel import Rule, combine_scores
+from tasks.metrics.simulator_health import compute_health_metrics
+from tasks.metrics.subjective import compute_subjective_metrics, unweighted_by_turn, weighted_by_alpha
 
 TAXONOMY = {"explicit": "explicit_intent", "latent": "latent_intent"}
 
@@ -49,7 +49,7 @@ class Trajectory:
     near: np.ndarray
 
 
-def objective_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
+def compute_objective_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
     """What needs no judge: labels, drift, alignment, length, faults."""
     nothing = np.zeros(len(study.void), dtype=bool)
     length = study.conversations["t_actual"].to_numpy().astype(float)
@@ -59,14 +59,14 @@ def objective_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
         found.append(accuracy(f"{label}_accuracy", gold == predicted, study.counted))
         found.append(label_f1(f"{label}_macro_f1", gold, predicted, study.counted))
     found.append(unreadable_share(study.unreadable, study.counted))
-    found += trajectory_metrics(study, trajectory)
+    found += compute_trajectory_metrics(study, trajectory)
     found.append(mean_over_units("t_actual", length, void=study.void))
     found.append(mean_over_units("void_share", study.void.astype(float), void=nothing))
     found.append(mean_over_units("target_fault_share", study.target_fault.astype(float), void=study.void))
     return found
 
 
-def trajectory_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
+def compute_trajectory_metrics(study: Study, trajectory: Trajectory) -> list[Observed]:
     """The three drifts and the alignment; a prediction lost to infrastructure is no turn of theirs."""
     found = []
     for name, drifts in trajectory.drifts.items():
@@ -88,15 +88,17 @@ def trajectory_of(study: Study, encode_in: EncodeIn) -> Trajectory:
     said = [text for side in (gold, predicted) for texts in side.values() for text in texts]
     encode = encode_in("en")
     assert encode is not None, "labels and definitions are English"
-    vectors = vectors_of([*said, *(final for final in finals if _language(final) == "en")], encode)
-    drifts = {name: np.where(study.lost, np.nan, turn_drifts(gold[name], predicted[name], vectors)) for name in gold}
+    vectors = encode_texts([*said, *(final for final in finals if _language(final) == "en")], encode)
+    drifts = {
+        name: np.where(study.lost, np.nan, compute_turn_drifts(gold[name], predicted[name], vectors)) for name in gold
+    }
     near = _near_finals(finals, predicted["latent"], vectors, encode_in)
     told = np.array([text is not None for text in predicted["latent"]], dtype=bool) & ~study.lost
     told &= np.array([final is not None for final in finals], dtype=bool)
     return Trajectory(drifts, np.where(told, near, np.nan))
 
 
-def drift_rows(study: Study, trajectory: Trajectory) -> list[TurnDrift]:
+def make_drift_rows(study: Study, trajectory: Trajectory) -> list[TurnDrift]:
     """The trajectory, a row a turn."""
     columns = [*(trajectory.drifts[name] for name in ("latent", "explicit", "pair")), trajectory.near]
     values = ([None if np.isnan(value) else float(value) for value in each] for each in zip(*columns, strict=True))
@@ -126,9 +128,9 @@ def _near_finals(
             continue
         ends, labels = [finals[turn] for turn in turns], [latent[turn] for turn in turns]
         if language == "en":
-            near[turns] = 1 - turn_drifts(ends, labels, vectors)
+            near[turns] = 1 - compute_turn_drifts(ends, labels, vectors)
         elif (encode := encode_in(language)) is not None:
-            near[turns] = 1 - turn_drifts(ends, labels, vectors_of([*ends, *labels], encode))
+            near[turns] = 1 - compute_turn_drifts(ends, labels, encode_texts([*ends, *labels], encode))
         else:
             log.warning("no encoder here knows %s: final intents in it have no alignment", LANGUAGES[language])
     if others := {final for final in finals if final is not None and _language(final) not in LANGUAGES}:
@@ -150,27 +152,27 @@ def _texts(side: Callable[[str], np.ndarray]) -> dict[str, list[str | None]]:
     return texts
 
 
-def judged_metrics(
+def compute_judged_metrics(
     study: Study, turn_scores: np.ndarray, final: np.ndarray, judged: np.ndarray, settings: MetricsSection
 ) -> list[Observed]:
     """What a panel's judgements give: sub-scores [turns, judges, 15], final [conversations, judges, 2] and which
     conversations [conversations, judges] it has rows of."""
-    scores = panel_scores(turn_scores.swapaxes(1, 2), settings.panel_rule)
+    scores = combine_scores(turn_scores.swapaxes(1, 2), settings.panel_rule)
     place = (study.conversation, study.position, study.void)
     return [
-        *completion_metrics(final[:, :, 0], np.asarray(judged.any(axis=1)), study.void),
+        *compute_completion_metrics(final[:, :, 0], np.asarray(judged.any(axis=1)), study.void),
         satisfaction(final[:, :, 1], study.void),
-        *subjective_metrics(scores, *place, settings.alpha),
+        *compute_subjective_metrics(scores, *place, settings.alpha),
     ]
 
 
-def sweep_metrics(study: Study, turn_scores: np.ndarray, rule: Rule, alphas: Sequence[float]) -> list[Observed]:
+def compute_sweep_metrics(study: Study, turn_scores: np.ndarray, rule: Rule, alphas: Sequence[float]) -> list[Observed]:
     """The weighted dimensions under every weight of the sweep."""
-    scores = panel_scores(turn_scores.swapaxes(1, 2), rule)
+    scores = combine_scores(turn_scores.swapaxes(1, 2), rule)
     return weighted_by_alpha(scores, study.conversation, study.position, study.void, alphas)
 
 
-def sliced_metrics(study: Study, turn_scores: np.ndarray, rule: Rule) -> list[Observed]:
+def compute_sliced_metrics(study: Study, turn_scores: np.ndarray, rule: Rule) -> list[Observed]:
     """Accuracy by gold label and by turn; the dimensions by turn, early and late."""
     found = []
     for label in LABELS:
@@ -180,14 +182,14 @@ def sliced_metrics(study: Study, turn_scores: np.ndarray, rule: Rule) -> list[Ob
             found.append(accuracy(metric, correct, study.counted, gold == name, {"label": name}))
         for turn in np.unique(study.position):
             found.append(accuracy(metric, correct, study.counted, study.position == turn, {"turn": int(turn)}))
-    scores = panel_scores(turn_scores.swapaxes(1, 2), rule)
+    scores = combine_scores(turn_scores.swapaxes(1, 2), rule)
     return [*found, *unweighted_by_turn(scores, study.conversation, study.position, study.void)]
 
 
-def simulator_metrics(study: Study, window: int) -> list[Observed]:
+def compute_simulator_metrics(study: Study, window: int) -> list[Observed]:
     """Simulator health over the conversations that were held."""
     conversations = study.conversations
-    return health_metrics(
+    return compute_health_metrics(
         study.heard,
         stopped_early=(conversations["stop_reason"] == "achieved").to_numpy(),
         simulator_fault=(conversations["fault"] == "simulator").to_numpy(),

@@ -136,7 +136,7 @@ class Study:
         return [_heard(turns.get(place, []), row) for place, row in enumerate(rows)]
 
 
-def study_of(read: Read) -> Study:
+def load_study(read: Read) -> Study:
     """From the tables conversations, conversation_turns and chat_seeds, in key order."""
     seeds = read("chat_seeds")
     held = read("conversations").join(

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import polars as pl
 
-from tasks.foundation.demo.elements import GROUPS, comparison_key, kind_of, value_hash
+from tasks.foundation.demo.elements import GROUPS, comparison_key, find_kind, value_hash
 from tasks.foundation.stats.agreement import (
     Agreed,
     cohen_kappa,
@@ -46,7 +46,7 @@ class Found:
     agreed: Agreed
 
 
-def review_ratings(reviews: pl.DataFrame) -> dict[Label, dict[str, str]]:
+def collect_review_ratings(reviews: pl.DataFrame) -> dict[Label, dict[str, str]]:
     """What each annotator rates each label; an unreadable review is no rating."""
     edits = _edits(reviews)
     ratings: dict[Label, dict[str, str]] = {}
@@ -60,7 +60,7 @@ def review_ratings(reviews: pl.DataFrame) -> dict[Label, dict[str, str]]:
     return ratings
 
 
-def vote_ratings(votes: pl.DataFrame, reviews: pl.DataFrame) -> dict[Label, dict[str, str]]:
+def collect_vote_ratings(votes: pl.DataFrame, reviews: pl.DataFrame) -> dict[Label, dict[str, str]]:
     """What each panel member votes on each disputed label, in the same words; abstentions are no rating.
 
     The original is the candidate that no review proposed. Labels where that is not one candidate (their
@@ -98,7 +98,7 @@ def human_ratings(verdicts: pl.DataFrame, human_reviews: pl.DataFrame) -> dict[L
     return ratings
 
 
-def label_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstrap: Bootstrap) -> Iterator[Found]:
+def measure_label_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstrap: Bootstrap) -> Iterator[Found]:
     """Raw agreement, Cohen's κ for pairs, Fleiss' κ for three or more, Krippendorff's α, by category."""
     raters = sorted({rater for given in ratings.values() for rater in given})
     for category, rated in _by_category(ratings, raters):
@@ -113,7 +113,7 @@ def label_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstrap: Boots
             yield Found(category, rated.raters, krippendorff_alpha(rated, bootstrap))
 
 
-def human_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstrap: Bootstrap) -> Iterator[Found]:
+def measure_human_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstrap: Bootstrap) -> Iterator[Found]:
     """People with the panel and with one another: raw, Cohen's κ and AC1 of pairs; Fleiss' κ and AC1 of all; and
     `accuracy`, the share of answers that find the label correct, of each person and of all."""
     people = sorted({rater for given in ratings.values() for rater in given} - {PANEL})
@@ -141,7 +141,7 @@ def _by_category(
     if not ratings or not raters:
         return
     dialogues = {dialogue: code for code, dialogue in enumerate(sorted({dialogue for dialogue, _ in ratings}))}
-    group_of = {element: kind_of(element).group for element in {element for _, element in ratings}}
+    group_of = {element: find_kind(element).group for element in {element for _, element in ratings}}
     for category in (*GROUPS, ALL):
         labels = [label for label in sorted(ratings) if category in (ALL, group_of[label[1]])]
         if labels:

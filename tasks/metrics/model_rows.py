@@ -28,7 +28,7 @@ NAMED_IN: tuple[tuple[str, str], ...] = (
 """Table and column of every alias that data carries."""
 
 
-def aliases_in_settings(settings: Settings) -> list[str]:
+def find_aliases_in_settings(settings: Settings) -> list[str]:
     """Every alias that makes or judges something, once, in the order of the stages. Targets are those of the data: each
     may have been evaluated by a run of its own."""
     named: list[str | None] = [
@@ -46,24 +46,24 @@ def aliases_in_settings(settings: Settings) -> list[str]:
     return list(dict.fromkeys(alias for alias in named if alias is not None))
 
 
-def aliases_in_data(read: Callable[[str], pl.DataFrame]) -> list[str]:
+def find_aliases_in_data(read: Callable[[str], pl.DataFrame]) -> list[str]:
     """Every alias that rows carry, sorted."""
     return sorted({alias for table, column in NAMED_IN for alias in read(table)[column].unique().to_list()})
 
 
-def model_rows(aliases: Iterable[str], model: Callable[[str], ModelSpec]) -> list[Model]:
+def make_model_rows(aliases: Iterable[str], model: Callable[[str], ModelSpec]) -> list[Model]:
     """One row an alias, sorted; an alias that configs/models.yaml does not know any more has none."""
     return [row for alias in sorted(set(aliases)) if (row := _row(alias, model)) is not None]
 
 
-def thinking_pairs(models: Iterable[Model]) -> list[tuple[str, str]]:
+def find_thinking_pairs(models: Iterable[Model]) -> list[tuple[str, str]]:
     """Aliases of models that think, each with that of the same model that does not, where both are here."""
     rows = list(models)
     here = {row.alias for row in rows}
     return [(row.alias, row.thinking_pair) for row in rows if row.thinking and row.thinking_pair in here]
 
 
-def described(models: Mapping[str, ModelSpec]) -> dict[str, dict[str, Any]]:
+def describe_models(models: Mapping[str, ModelSpec]) -> dict[str, dict[str, Any]]:
     """What rows say of each model; not what it costs, nor how fast it may be asked."""
     return {alias: _described(spec) for alias, spec in models.items()}
 

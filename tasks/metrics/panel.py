@@ -14,7 +14,7 @@ import numpy as np
 Rule = Literal["majority", "mean"]
 
 
-def panel_scores(scores: np.ndarray, rule: Rule) -> np.ndarray:
+def combine_scores(scores: np.ndarray, rule: Rule) -> np.ndarray:
     """One score from each panel's: [..., judges] → [...] (EYT-Bench section 3.6).
 
     `majority`: the value that more than half of the judges gave, else the median of those given; `mean`: their
@@ -34,7 +34,7 @@ def panel_scores(scores: np.ndarray, rule: Rule) -> np.ndarray:
     return settled
 
 
-def panel_verdicts(votes: np.ndarray) -> np.ndarray:
+def combine_verdicts(votes: np.ndarray) -> np.ndarray:
     """The verdict of more than half of the judges on a yes-or-no question: votes [..., judges] in {0, 1} → [...];
     NaN where neither answer has so many (ties, missing votes)."""
     judges = votes.shape[-1]

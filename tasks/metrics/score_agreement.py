@@ -49,7 +49,7 @@ class Judged:
     bias_scale: float = 1.0
 
 
-def judge_agreement(judged: Judged, judges: Sequence[str], bootstrap: Bootstrap) -> Iterator[Found]:
+def measure_judge_agreement(judged: Judged, judges: Sequence[str], bootstrap: Bootstrap) -> Iterator[Found]:
     """Of every two judges and of all: raw and κ; for scores quadratic-weighted κ, r, ρ, bias and ordinal α."""
     active = [place for place in range(len(judges)) if np.isfinite(judged.scores[:, place]).any()]
     names = [judges[place] for place in active]
@@ -95,7 +95,7 @@ class Rated:
         return Rated(self.dimension, *rows, self.panel_names, *of_turns)
 
 
-def human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]:
+def measure_human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]:
     """People with one another: raw, mean quadratic-weighted κ over pairs, ordinal α."""
     people = Ratings.of_scores(rated.humans, rated.people, rated.clusters, HALVES)
     if len(rated.people) > 1:
@@ -108,7 +108,7 @@ def human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]:
             yield Found(rated.dimension, rated.people, agreed)
 
 
-def judge_human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]:
+def measure_judge_human_agreement(rated: Rated, bootstrap: Bootstrap) -> Iterator[Found]:
     """The panel and each judge against the people's mean H̄; the panel by target too (`empathy/<target>`).
 
     κ is the mean of quadratic-weighted κ over pairs of a judge and a person: of that judge, or, in the panel's

@@ -140,7 +140,7 @@ def mattr(words: Sequence[str], window: int) -> float:
     return total / width / (len(words) - width + 1)
 
 
-def health_metrics(
+def compute_health_metrics(
     heard: Sequence[Heard],
     *,
     stopped_early: np.ndarray,

@@ -80,7 +80,7 @@ def weights_of(conversation: np.ndarray, position: np.ndarray, conversations: in
     )
 
 
-def subjective_metrics(
+def compute_subjective_metrics(
     sub_scores: np.ndarray, conversation: np.ndarray, position: np.ndarray, void: np.ndarray, alpha: float
 ) -> list[Observed]:
     """Weighted, unweighted, early − late, and the sub-indicators. Sub-scores [turns, 15], NaN where unscored."""
@@ -91,7 +91,7 @@ def subjective_metrics(
         found += [
             mean_over_units(f"{name}_weighted", turns.means(weights), void=void, scale=SCALE),
             mean_over_units(f"{name}_unweighted", turns.means(np.ones(len(scores))), void=void, scale=SCALE),
-            early_minus_late(f"{name}_early_minus_late", turns),
+            compare_early_and_late(f"{name}_early_minus_late", turns),
             early_minus_late_pooled(f"{name}_early_minus_late_pooled", turns),
         ]
     for name, scores in zip(SUB_INDICATORS, sub_scores.T, strict=True):
@@ -100,7 +100,7 @@ def subjective_metrics(
     return found
 
 
-def early_minus_late(metric: str, turns: ScoredTurns) -> Observed:
+def compare_early_and_late(metric: str, turns: ScoredTurns) -> Observed:
     """Per dialogue, the mean of turns 1–2 less the mean of turns ≥ 3, unweighted; over dialogues with both."""
     early = turns.position <= EARLY
     means = [turns.means(part.astype(float)) for part in (early, ~early)]

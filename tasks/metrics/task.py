@@ -38,16 +38,22 @@ from tasks.foundation.texts.encoder import Encoder
 from tasks.metrics.demo_benchmark import DemoBench
 from tasks.metrics.drift import Encode
 from tasks.metrics.eyt_benchmark import EytBench
-from tasks.metrics.eyt_metrics import drift_rows, trajectory_of
+from tasks.metrics.eyt_metrics import make_drift_rows, trajectory_of
 from tasks.metrics.label_agreement import (
     Found,
-    human_agreement,
+    collect_review_ratings,
+    collect_vote_ratings,
     human_ratings,
-    label_agreement,
-    review_ratings,
-    vote_ratings,
+    measure_human_agreement,
+    measure_label_agreement,
 )
-from tasks.metrics.model_rows import aliases_in_data, aliases_in_settings, described, model_rows, thinking_pairs
+from tasks.metrics.model_rows import (
+    describe_models,
+    find_aliases_in_data,
+    find_aliases_in_settings,
+    find_thinking_pairs,
+    make_model_rows,
+)
 
 READS = (
     "awareness_items",
@@ -77,8 +83,8 @@ def prepare(context: StageContext) -> Prepared:
     bootstrap = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics"))
     demo = DemoBench.of(context.read, settings.judging.panel, bootstrap)
     eyt = EytBench.of(context.read, settings.judging.panel, settings.metrics, bootstrap)
-    models = model_rows([*aliases_in_settings(settings), *aliases_in_data(context.read)], context.model)
-    pairs = thinking_pairs(models)
+    models = make_model_rows([*find_aliases_in_settings(settings), *find_aliases_in_data(context.read)], context.model)
+    pairs = find_thinking_pairs(models)
     demo_metrics, demo_comparisons = demo.metrics_and_comparisons(pairs)
     trajectory = trajectory_of(eyt.study, lambda language: _encode_in(context, language))
     eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory, pairs)
@@ -88,7 +94,7 @@ def prepare(context: StageContext) -> Prepared:
             "metrics": [*demo_metrics, *eyt_metrics],
             "comparisons": [*demo_comparisons, *eyt_comparisons],
             "agreement": list(_agreement(context, demo, eyt, bootstrap)),
-            "turn_drifts": drift_rows(eyt.study, trajectory),
+            "turn_drifts": make_drift_rows(eyt.study, trajectory),
             "models": models,
         },
         accounting=_accounting(context, demo, eyt),
@@ -98,9 +104,9 @@ def prepare(context: StageContext) -> Prepared:
 def _agreement(context: StageContext, demo: DemoBench, eyt: EytBench, bootstrap: Bootstrap) -> Iterator[Agreement]:
     reviews, votes = context.read("reviews"), context.read("votes")
     people = human_ratings(context.read("verdicts"), context.read("human_reviews"))
-    yield from _rows("annotators", label_agreement(review_ratings(reviews), bootstrap))
-    yield from _rows("voters", label_agreement(vote_ratings(votes, reviews), bootstrap))
-    yield from _rows("human", human_agreement(people, bootstrap))
+    yield from _rows("annotators", measure_label_agreement(collect_review_ratings(reviews), bootstrap))
+    yield from _rows("voters", measure_label_agreement(collect_vote_ratings(votes, reviews), bootstrap))
+    yield from _rows("human", measure_human_agreement(people, bootstrap))
     yield from _rows("judges", demo.judge_agreement())
     yield from _rows("judges", eyt.judge_agreement())
     yield from _rows("human", eyt.human_agreement())
@@ -148,8 +154,8 @@ def depends_on(settings: Settings) -> list[object]:
 
 def facts_of_models(settings: Settings, models: Mapping[str, ModelSpec], used: Collection[str]) -> object:
     """What the rows say of the models that the settings name or that the build's other stages have used."""
-    named = sorted({*aliases_in_settings(settings), *used} & set(models))
-    return described({alias: models[alias] for alias in named})
+    named = sorted({*find_aliases_in_settings(settings), *used} & set(models))
+    return describe_models({alias: models[alias] for alias in named})
 
 
 STAGE = Stage(

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.foundation.demo.records import rows_by
+from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import Settings
 from tasks.foundation.settings.sections import PersonasSection
@@ -99,7 +99,7 @@ def prepare(context: StageContext) -> Prepared:
 
 def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, CharacterBrief]:
     """The briefs of some characters by id."""
-    return rows_by(context.made, "character_briefs", CharacterBrief, "character_id", items)
+    return load_rows_by(context.made, "character_briefs", CharacterBrief, "character_id", items)
 
 
 async def work(context: StageContext, brief: CharacterBrief, ask: Asker) -> Rows:
@@ -192,7 +192,7 @@ STAGE = Stage(
     reads=(),
     prepare=prepare,
     prepared=("persona_candidates", "persona_pool", "duplicates", "character_briefs", "rejects"),
-    briefs=briefs_of,
+    load_items=briefs_of,
     work=work,
     worked=(DRAFTS.name,),
     finish=finish,

@@ -23,7 +23,7 @@ LEAST_PART = 0.25
 """Of a unit's scale, the share that an axis shows at least."""
 
 
-def shown(unit: str, values: Collection[float], ends: Collection[float]) -> tuple[float, float] | None:
+def choose_axis(unit: str, values: Collection[float], ends: Collection[float]) -> tuple[float, float] | None:
     """From where to where an axis goes that holds `values` and the `ends` of their intervals; None for a unit without
     a scale.
 
@@ -37,7 +37,7 @@ def shown(unit: str, values: Collection[float], ends: Collection[float]) -> tupl
     return _around([*values, *ends], low, high, (high - low) * LEAST_PART)
 
 
-def shown_differences(unit: str, values: Collection[float], ends: Collection[float]) -> tuple[float, float] | None:
+def choose_difference_axis(unit: str, values: Collection[float], ends: Collection[float]) -> tuple[float, float] | None:
     """The same for differences of two values: 0 is on the axis, and at least a quarter of the unit's scale."""
     if unit not in SCALES:
         return None

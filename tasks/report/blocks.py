@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from tasks.report import numbers
-from tasks.report.questions import Answer, Record
+from tasks.report.questions import QueryResult, Record
 
 MOST_ROWS = 400
 """Rows of one table on the page; the SQL has them all."""
@@ -66,7 +66,7 @@ class Table:
     caption: str
     head: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    source: Answer
+    source: QueryResult
     left_out: int = 0
     folded: bool = False
 
@@ -100,7 +100,7 @@ class Leaderboard:
     caption: str
     heads: tuple[Head, ...]
     rows: tuple[tuple[str, tuple[Score, ...]], ...]
-    source: Answer
+    source: QueryResult
     of: str = "target"
     folded: bool = False
 
@@ -131,8 +131,8 @@ class Section:
         return any(not isinstance(block, Note) for group in self.groups for block in group.blocks)
 
 
-def table(
-    answer: Answer,
+def make_table(
+    answer: QueryResult,
     caption: str,
     *,
     drop: Iterable[str] = (),
@@ -152,9 +152,11 @@ def table(
     )
 
 
-def filled(answer: Answer, caption: str, *, drop: Iterable[str] = (), folded: bool = False) -> Table | None:
+def make_filled_table(
+    answer: QueryResult, caption: str, *, drop: Iterable[str] = (), folded: bool = False
+) -> Table | None:
     """The answer's table; None when it has no rows."""
-    return table(answer, caption, drop=drop, folded=folded) if len(answer) else None
+    return make_table(answer, caption, drop=drop, folded=folded) if len(answer) else None
 
 
 _NAMES = {
@@ -177,7 +179,7 @@ def _label(name: str) -> str:
     return numbers.words(name)
 
 
-def _is_numeric(answer: Answer, name: str) -> bool:
+def _is_numeric(answer: QueryResult, name: str) -> bool:
     place = answer.columns.index(name)
     values = [row[place] for row in answer.rows if row[place] is not None]
     return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
@@ -211,7 +213,7 @@ def _cell(record: Record, name: str, numeric: bool) -> Cell:
     return Cell(str(value), sort=str(value))
 
 
-def section(
+def make_section(
     anchor: str,
     title: str,
     intro: str,

@@ -16,12 +16,12 @@ from tasks.foundation.store.views import explain_reading_errors, open_views
 from tasks.report import numbers
 from tasks.report.blocks import Section
 from tasks.report.cost_section import cost
-from tasks.report.data_sections import data_sections
-from tasks.report.facts import facts
+from tasks.report.data_sections import make_data_sections
+from tasks.report.facts import collect_facts
 from tasks.report.page import Tile, render
-from tasks.report.questions import Answer, ask, rows
-from tasks.report.score_sections import score_sections
-from tasks.report.transcripts import LIMIT, Shelf, shelves
+from tasks.report.questions import QueryResult, ask, rows
+from tasks.report.score_sections import make_score_sections
+from tasks.report.transcripts import LIMIT, Shelf, make_shelves
 
 COUNTED: dict[str, tuple[str, str]] = {
     "persona_pool": ("persona in the pools", "personas in the pools"),
@@ -42,24 +42,28 @@ def write_report(layout: Layout, build: str, transcripts: int = LIMIT) -> Path:
     `transcripts`: how many of each kind the page shows.
     """
     with open_views(layout, build) as connection, explain_reading_errors():
-        html = page_of(connection, commits_of(layout, build), build, transcripts)
+        html = make_page(connection, commits_of(layout, build), build, transcripts)
     path = layout.reports / build / "index.html"
     write_text(path, layout.scratch, html)
     return path
 
 
-def page_of(
+def make_page(
     connection: duckdb.DuckDBPyConnection, commits: Mapping[str, Commit], build: str, transcripts: int = LIMIT
 ) -> str:
     """The page of the build that the connection shows."""
 
     @cache
-    def asked(name: str) -> Answer:
+    def asked(name: str) -> QueryResult:
         return ask(connection, name)
 
     told = rows(connection, "select distinct persona_to_target from conversations")
-    sections = [*data_sections(asked, commits, build), *score_sections(asked, build), cost(asked, commits, build)]
-    known = facts(build, commits, rows(connection, "select * from models"), told)
+    sections = [
+        *make_data_sections(asked, commits, build),
+        *make_score_sections(asked, build),
+        cost(asked, commits, build),
+    ]
+    known = collect_facts(build, commits, rows(connection, "select * from models"), told)
 
     def belongs(part: Section | Shelf) -> bool:
         """All but what is empty, and about the benchmark that the build was not made for."""
@@ -69,11 +73,11 @@ def page_of(
         known,
         list(_tiles(connection, asked("costs"))),
         list(filter(belongs, sections)),
-        list(filter(belongs, shelves(connection, transcripts))),
+        list(filter(belongs, make_shelves(connection, transcripts))),
     )
 
 
-def _tiles(connection: duckdb.DuckDBPyConnection, costs: Answer) -> Iterator[Tile]:
+def _tiles(connection: duckdb.DuckDBPyConnection, costs: QueryResult) -> Iterator[Tile]:
     for table, (one, many) in COUNTED.items():
         n = rows(connection, f"select count(*) as n from {table}")[0]["n"]
         if n:

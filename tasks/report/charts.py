@@ -81,7 +81,7 @@ _CONFIG: dict[str, Any] = {
 }
 
 
-def tells(counts: Iterable[float | None]) -> bool:
+def tells_something(counts: Iterable[float | None]) -> bool:
     """Whether bars for these counts say more than their table: two or more, not all of them of next to nothing."""
     there = [count for count in counts if count]
     return len(there) > 1 and max(there) > FEW
@@ -93,7 +93,7 @@ def shares(
     """A full-width bar for each category, split into `parts` (column → colour), in the order of the records; None for
     bars that tell nothing."""
     kept = [record for record in records if sum(record[part] or 0 for part in parts)]
-    if not tells(record[part] for record in kept for part in parts):
+    if not tells_something(record[part] for record in kept for part in parts):
         return None
     names = _names(record[category] for record in kept)
     values = [
@@ -126,7 +126,7 @@ def bars(caption: str, records: Sequence[Record], category: str, series: Mapping
     What is not known is not drawn; None for bars that tell nothing.
     """
     kept = records[:MOST_BARS]
-    if not tells(record[column] for record in kept for column in series):
+    if not tells_something(record[column] for record in kept for column in series):
         return None
     categories = _names(record[category] for record in kept)
     values = [
@@ -273,7 +273,7 @@ def _scale(unit: str, values: Sequence[Record], *, differences: bool = False) ->
     """The scale of `value`, with intervals from `low` to `high`: by the unit's, else as the values are."""
     found = [one["value"] for one in values]
     ends = [one[end] for one in values for end in ("low", "high")]
-    domain = (axes.shown_differences if differences else axes.shown)(unit, found, ends)
+    domain = (axes.choose_difference_axis if differences else axes.choose_axis)(unit, found, ends)
     if domain is None:
         return alt.Scale(zero=differences or len(set(found)) < 2, nice=True, padding=EDGE)
     return alt.Scale(domain=list(domain), zero=False, nice=False, padding=EDGE)
@@ -311,7 +311,7 @@ def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, 
 
 def histogram(caption: str, records: Sequence[Record], group: str, series: Mapping[str, str]) -> Figure | None:
     """Counts by bin (`tokens_from` to `tokens_below`), one panel for each value of `group`; series overlap."""
-    if not tells(record[column] for record in records for column in series):
+    if not tells_something(record[column] for record in records for column in series):
         return None
     values = [
         {
@@ -352,7 +352,7 @@ def _figure(caption: str, chart: Any, description: str) -> Figure:
     spec = chart.to_dict(validate=False)
     spec["config"] = _CONFIG
     spec["padding"] = PADDING
-    svg, width = inline(_drawn(json.dumps(spec)))
+    svg, width = inline_svg(_drawn(json.dumps(spec)))
     return Figure(caption, svg, description, width)
 
 
@@ -361,7 +361,7 @@ def _drawn(spec: str) -> str:
     return vl_convert.vegalite_to_svg(spec)
 
 
-def inline(svg: str) -> tuple[str, int]:
+def inline_svg(svg: str) -> tuple[str, int]:
     """An SVG document as part of a page: hidden from readers of speech (the figure says it all), scaled to the
     width of its box, without namespaces and sizes; and its own width in pixels."""
     head, rest = re.match(r"(<svg\b[^>]*>)(.*)", svg, re.DOTALL).groups()  # type: ignore[union-attr]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from tasks.foundation.run.cost_plan import PlannedCalls, by_alias, planned_in
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
-from tasks.report.blocks import Note, Section, Table, filled, section
+from tasks.report.blocks import Note, Section, Table, make_filled_table, make_section
 from tasks.report.data_sections import Ask
-from tasks.report.questions import Answer, Record
+from tasks.report.questions import QueryResult, Record
 
 PARTS = {"prompt_tokens": "prompt", "completion_tokens": "completion"}
 PANELS = {"calls": "Calls", "tokens": "Tokens", "dollars": "US dollars"}
@@ -21,7 +21,7 @@ HEADS = (
 
 def cost(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     answer, uses = ask("costs"), ask("models_in_use")
-    planned = held_against(commits, answer)
+    planned = compare_with_plan(commits, answer)
     drawn = charts.ranges(
         "Planned (the range meant to hold in four of five runs) and taken (the mark), by stage and model. Logarithmic "
         "scales.",
@@ -31,9 +31,9 @@ def cost(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     )
     spent = [
         _tokens(answer, ask("funnel").values("stage")),
-        filled(answer, "Requests, tokens and cost by stage and model."),
+        make_filled_table(answer, "Requests, tokens and cost by stage and model."),
     ]
-    return section(
+    return make_section(
         "cost",
         "Cost and tokens",
         "Calls that this build made; what came from the reply cache was paid for before. A cost is unknown where a "
@@ -41,13 +41,13 @@ def cost(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
         [
             ("", spent),
             ("Plan and actual", [drawn, _plan_table(planned, answer)]),
-            ("What each model was asked for", [filled(uses, "Models by stage and purpose.", folded=True)]),
+            ("What each model was asked for", [make_filled_table(uses, "Models by stage and purpose.", folded=True)]),
         ],
         Note("No model has been asked.", "missing", f"colloquy run --build {build}"),
     )
 
 
-def _tokens(answer: Answer, stages: Sequence[str]) -> charts.Figure | None:
+def _tokens(answer: QueryResult, stages: Sequence[str]) -> charts.Figure | None:
     """Tokens by stage; a sum that lacks some is not drawn."""
     records: dict[str, Record] = {stage: {"stage": stage, **dict.fromkeys(PARTS, 0)} for stage in stages}
     for record in answer.records:
@@ -61,7 +61,7 @@ def _tokens(answer: Answer, stages: Sequence[str]) -> charts.Figure | None:
     return charts.bars(f"Tokens by stage.{missing}", shown, "stage", PARTS, "tokens")
 
 
-def held_against(commits: Mapping[str, Commit], costs: Answer) -> list[Record]:
+def compare_with_plan(commits: Mapping[str, Commit], costs: QueryResult) -> list[Record]:
     """A record for each stage and model that was planned to be asked: `calls`, `tokens` and `dollars` as they were,
     as planned (`…_planned`), and from `…_low` to `…_high` as the plan's range has it. None: not known."""
     taken = {(record["stage"], record["alias"]): record for record in costs.records}
@@ -92,7 +92,7 @@ def _record(stage: str, planned: PlannedCalls, taken: Record | None) -> Record:
     return found | {"from_cache": actual["from_cache"]}
 
 
-def _plan_table(planned: Sequence[Record], costs: Answer) -> Table | None:
+def _plan_table(planned: Sequence[Record], costs: QueryResult) -> Table | None:
     """What was planned is in the commits; what it took, in the SQL of costs."""
     rows = tuple(
         (
@@ -103,7 +103,7 @@ def _plan_table(planned: Sequence[Record], costs: Answer) -> Table | None:
         for one in planned
     )
     caption = "The plan made as each stage began (from its commit) and what it took (from the SQL)."
-    return filled(Answer(costs.name, costs.sql, HEADS, rows), caption)
+    return make_filled_table(QueryResult(costs.name, costs.sql, HEADS, rows), caption)
 
 
 def _between(record: Record, name: str) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
-from tasks.report.blocks import Block, Note, Pairs, Section, filled, section
+from tasks.report.blocks import Block, Note, Pairs, Section, make_filled_table, make_section
 from tasks.report.facts import made_for
 from tasks.report.people_sections import characters, pools
-from tasks.report.provenance import asked_for
-from tasks.report.questions import Answer, Record
+from tasks.report.provenance import list_asked_for
+from tasks.report.questions import QueryResult, Record
 
-Ask = Callable[[str], Answer]
+Ask = Callable[[str], QueryResult]
 
 PARTS = {"produced": charts.SERIES[0], "filtered": charts.NEUTRAL, "failed": charts.BAD}
 ENDINGS = {
@@ -24,7 +24,7 @@ ENDINGS = {
 }
 
 
-def data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterator[Section]:
+def make_data_sections(ask: Ask, commits: Mapping[str, Commit], build: str) -> Iterator[Section]:
     """In the order of the page."""
     yield funnel(ask, commits, build)
     yield pools(ask, commits, build)
@@ -38,7 +38,7 @@ def funnel(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     answer = ask("funnel")
     records = [{**record, "run": _run(record)} for record in answer.records]
     losses = ask("losses")
-    return section(
+    return make_section(
         "funnel",
         "Where the rows went",
         "Every row that goes into a stage ends produced, filtered or failed: rows in = produced + filtered + failed.",
@@ -47,11 +47,14 @@ def funnel(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                 "",
                 [
                     charts.shares("How each stage's rows ended.", records, "run", PARTS, "rows in"),
-                    filled(answer, "Stages in the order of their commits.", drop=("build",)),
+                    make_filled_table(answer, "Stages in the order of their commits.", drop=("build",)),
                 ],
             ),
-            ("Asked for and got", [asked_for(commits, ask("asked_for"))]),
-            ("Why rows ended early", [_reasons(commits), filled(losses, "Rejected rows and duplicates, by reason.")]),
+            ("Asked for and got", [list_asked_for(commits, ask("asked_for"))]),
+            (
+                "Why rows ended early",
+                [_reasons(commits), make_filled_table(losses, "Rejected rows and duplicates, by reason.")],
+            ),
         ],
         Note("No stage has been committed.", "missing", f"colloquy run --build {build}"),
     )
@@ -101,23 +104,29 @@ def labels(ask: Ask, build: str) -> Section:
             "emotion": "Emotions",
         }.items()
     ]
-    return section(
+    return make_section(
         "labels",
         "Labels",
         "How the labels are spread. What one model writes leans to few of them; a benchmark should not.",
         [
-            ("DEMO", [*demo, filled(answer, "All labels of scenes, characters and dialogues.", folded=True)]),
-            ("Selection", [filled(balance, "Pairings by goal type and language, on their way to a dialogue.")]),
+            (
+                "DEMO",
+                [*demo, make_filled_table(answer, "All labels of scenes, characters and dialogues.", folded=True)],
+            ),
+            (
+                "Selection",
+                [make_filled_table(balance, "Pairings by goal type and language, on their way to a dialogue.")],
+            ),
             (
                 "EYT-Bench",
-                [*said, filled(spoken, "Labels of all user turns, of void conversations too.", folded=True)],
+                [*said, make_filled_table(spoken, "Labels of all user turns, of void conversations too.", folded=True)],
             ),
         ],
         Note("There is no scene, dialogue or conversation.", "missing", f"colloquy run --build {build}"),
     )
 
 
-def _by_language(answer: Answer, label: str, title: str) -> Block | None:
+def _by_language(answer: QueryResult, label: str, title: str) -> Block | None:
     records = answer.where(label=label).records
     languages = sorted({record["language"] for record in records})
     found: dict[str, Record] = {}
@@ -138,7 +147,7 @@ def voting(ask: Ask, build: str) -> Section:
         if waiting
         else "No label waits for a person."
     )
-    return section(
+    return make_section(
         "voting",
         "Votes on the labels",
         "Annotators review each label. What they do not all keep goes to a blind vote of the panel, where a strict "
@@ -148,12 +157,15 @@ def voting(ask: Ask, build: str) -> Section:
                 "Outcomes",
                 [
                     charts.shares("How the labels were decided.", endings, "of", ENDINGS, "labels"),
-                    filled(outcomes, "Labels by category and language."),
-                    filled(disputes, "The same by element, the most disputed first.", folded=True),
+                    make_filled_table(outcomes, "Labels by category and language."),
+                    make_filled_table(disputes, "The same by element, the most disputed first.", folded=True),
                 ],
             ),
-            ("Annotators", [filled(annotators, "What each annotator answered.")]),
-            ("Pending", [Note(said), filled(pending, "Labels that wait for a person.", folded=len(pending) > 20)]),
+            ("Annotators", [make_filled_table(annotators, "What each annotator answered.")]),
+            (
+                "Pending",
+                [Note(said), make_filled_table(pending, "Labels that wait for a person.", folded=len(pending) > 20)],
+            ),
         ],
         Note("No label has been voted on.", "missing", f"colloquy run --build {build} --only voting"),
         only="demo",
@@ -163,10 +175,10 @@ def voting(ask: Ask, build: str) -> Section:
 def contents(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     answer = ask("benchmark_contents")
     last = "chatseeds" if made_for(commits) == "eyt" else "curation"
-    return section(
+    return make_section(
         "contents",
         "The benchmark",
         "What targets are asked: items of element awareness, episodes of interaction, and chat seeds.",
-        [("", [filled(answer, "Items, episodes and chat seeds by task, goal type or pool.")])],
+        [("", [make_filled_table(answer, "Items, episodes and chat seeds by task, goal type or pool.")])],
         Note("Nothing has been released.", "missing", f"colloquy run --build {build} --only {last}"),
     )

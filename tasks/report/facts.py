@@ -57,7 +57,9 @@ class Facts:
         return bool(self.roles) and all(role.provider in LOCAL_PROVIDERS for role in self.roles)
 
 
-def facts(build: str, commits: Mapping[str, Commit], models: list[Record], conversations: list[Record]) -> Facts:
+def collect_facts(
+    build: str, commits: Mapping[str, Commit], models: list[Record], conversations: list[Record]
+) -> Facts:
     """The facts of a build. `models`: rows of that table; `conversations`: different values of persona_to_target."""
     in_order = list(commits.values())
     newest = max(in_order, key=lambda commit: commit.ended_at, default=None)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tasks.metrics.catalogue import AWARENESS_TASKS, DIMENSION_METRIC, INTERACTION_DIMENSIONS, LABELS, METRICS
 from tasks.report import numbers
 from tasks.report.blocks import Head, Leaderboard, Score
-from tasks.report.questions import Answer, Record
+from tasks.report.questions import QueryResult, Record
 
 DEMO_COLUMNS = ("overall_pooled", "overall_mean", "awareness", *AWARENESS_TASKS, "interaction", *INTERACTION_DIMENSIONS)
 EYT_OBJECTIVE = (
@@ -30,8 +30,8 @@ ENOUGH = 20
 BEST, TIES, APART = "best", "ties", "apart"
 
 
-def board(
-    answer: Answer,
+def make_board(
+    answer: QueryResult,
     caption: str,
     columns: Sequence[str],
     headline: str,
@@ -49,13 +49,13 @@ def board(
     there = [metric for metric in columns if any(metric in cells for cells in by_target.values())]
     if not there:
         return None
-    heads = tuple(_head(metric, by_target) for metric in there)
+    heads = tuple(_make_head(metric, by_target) for metric in there)
     return Leaderboard(
         caption,
         heads,
         tuple(
-            (target, tuple(score(by_target[target].get(metric)) for metric in there))
-            for target in ranked(by_target, headline)
+            (target, tuple(make_score(by_target[target].get(metric)) for metric in there))
+            for target in rank_targets(by_target, headline)
         ),
         answer,
         of,
@@ -63,7 +63,7 @@ def board(
     )
 
 
-def ranked(by_target: Mapping[str, Mapping[str, Record]], headline: str) -> list[str]:
+def rank_targets(by_target: Mapping[str, Mapping[str, Record]], headline: str) -> list[str]:
     """Targets, the best on the headline metric first; those without a value last, then by name."""
     sign = 1.0 if METRICS[headline].better == "low" else -1.0
 
@@ -74,7 +74,7 @@ def ranked(by_target: Mapping[str, Mapping[str, Record]], headline: str) -> list
     return sorted(by_target, key=place)
 
 
-def score(record: Record | None) -> Score:
+def make_score(record: Record | None) -> Score:
     """One number with its n, interval, what is missing from it, and its mark against the best target."""
     if record is None:
         return Score(numbers.MISSING, "", "")
@@ -103,13 +103,13 @@ def _mark(record: Record) -> str:
 BETTER = {"high": "higher is better", "low": "lower is better", None: ""}
 
 
-def _head(metric: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
+def _make_head(metric: str, by_target: Mapping[str, Mapping[str, Record]]) -> Head:
     one = next(cells[metric] for cells in by_target.values() if metric in cells)
     declared = METRICS[metric]
     return Head(metric, declared.label, numbers.scale(one["unit"]), one["n_unit"], BETTER[declared.better])
 
 
-def legend(boards: Sequence[Leaderboard | None]) -> str:
+def explain_marks(boards: Sequence[Leaderboard | None]) -> str:
     """What the marks mean, if any board has one, and why a score lacks its interval, if any does."""
     scores = [one for each in boards if each is not None for _, scores in each.rows for one in scores]
     return " ".join(text for text in (_marks({one.mark for one in scores}), _intervals(scores)) if text)
@@ -161,7 +161,7 @@ def fewest_dialogues(records: Sequence[Record], contents: Sequence[Record]) -> i
     return min([*scores, *tasks.values()]) if scores else None
 
 
-def too_few(n: int | None) -> str:
+def warn_of_few(n: int | None) -> str:
     """A warning where scores rest on fewer dialogues than the bootstrap needs, else nothing."""
     if n is None or n >= ENOUGH:
         return ""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts, numbers
-from tasks.report.blocks import Block, Note, Section, filled, section
-from tasks.report.provenance import origins
-from tasks.report.questions import Answer, Record
+from tasks.report.blocks import Block, Note, Section, make_filled_table, make_section
+from tasks.report.provenance import list_origins
+from tasks.report.questions import QueryResult, Record
 
-Ask = Callable[[str], Answer]
+Ask = Callable[[str], QueryResult]
 
 ATTRIBUTES = {
     "age_bucket": "Age",
@@ -43,7 +43,7 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     )
     by_pool = [(pool, list(_attribute_charts(attributes, pool))) for pool in attributes.values("pool")]
     seeds = ask("chat_seed_labels")
-    return section(
+    return make_section(
         "personas",
         "Persona pools",
         "Who the source holds and who was drawn. A pool is drawn by stratum, after near-duplicates were dropped: "
@@ -53,7 +53,7 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
             (
                 "Sources",
                 [
-                    origins(
+                    list_origins(
                         commits,
                         "personas",
                         ask("source_rows").where(table_name="persona_candidates"),
@@ -62,11 +62,14 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                 ],
             ),
             *((f"Pool {pool}", blocks) for pool, blocks in by_pool),
-            ("All values", [filled(attributes, "Personas by attribute, in the source and drawn.", folded=True)]),
+            (
+                "All values",
+                [make_filled_table(attributes, "Personas by attribute, in the source and drawn.", folded=True)],
+            ),
             (
                 "Strata",
                 [
-                    filled(
+                    make_filled_table(
                         strata,
                         "Personas of each stratum: in the source, available after near-duplicates were dropped, "
                         f"wanted (quota) and drawn. {_of_all(strata)}",
@@ -84,7 +87,9 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                         "pool",
                         {"source_personas": "source", "drawn": "drawn"},
                     ),
-                    filled(lengths, "Length in word pieces. MiniLM reads 256, two of which it puts around a text."),
+                    make_filled_table(
+                        lengths, "Length in word pieces. MiniLM reads 256, two of which it puts around a text."
+                    ),
                 ],
             ),
             (
@@ -94,7 +99,7 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                         _side_by_side(seeds.where(label=label).records, "pool", f"{title} of the chat seeds", "seeds")
                         for label, title in BEGINNINGS.items()
                     ),
-                    filled(seeds, "Chat seeds by what they begin with.", folded=True),
+                    make_filled_table(seeds, "Chat seeds by what they begin with.", folded=True),
                 ],
             ),
         ],
@@ -102,10 +107,10 @@ def pools(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     )
 
 
-def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
+def _attribute_charts(attributes: QueryResult, pool: str) -> Iterator[Block | None]:
     for attribute, title in ATTRIBUTES.items():
         records = attributes.where(pool=pool, attribute=attribute).records
-        if not charts.tells(max(record["source_personas"], record["drawn"]) for record in records):
+        if not charts.tells_something(max(record["source_personas"], record["drawn"]) for record in records):
             continue
         ordered = sorted(records, key=lambda one: one["found"]) if attribute == "age_bucket" else records
         series = {
@@ -115,7 +120,7 @@ def _attribute_charts(attributes: Answer, pool: str) -> Iterator[Block | None]:
         yield charts.bars(f"{title}, pool {pool}.", ordered, "found", series, "% of those who have one")
 
 
-def _of_all(strata: Answer) -> str:
+def _of_all(strata: QueryResult) -> str:
     """What the percentages of each pool are of."""
     n = {record["pool"]: (record["n_available"], record["n_drawn"] or 0) for record in strata.records}
     return (
@@ -127,7 +132,7 @@ def _of_all(strata: Answer) -> str:
     )
 
 
-def _counted(lengths: Answer) -> str:
+def _counted(lengths: QueryResult) -> str:
     """How many personas of each pool there are, and how many were drawn."""
     return "; ".join(
         f"{pool}: "
@@ -139,7 +144,7 @@ def _counted(lengths: Answer) -> str:
 def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -> Block | None:
     """The percentages of each group side by side, the most frequent value first; each group with its n. None where the
     counts, in column `whose`, tell nothing."""
-    if not charts.tells(record[whose] for record in records):
+    if not charts.tells_something(record[whose] for record in records):
         return None
     n = {record[group]: record["n"] for record in records}
     found: dict[str, Record] = {}
@@ -154,7 +159,7 @@ def _side_by_side(records: list[Record], group: str, caption: str, whose: str) -
 
 def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
     drawn, diversity = ask("character_attributes"), ask("diversity").without(n=0)
-    return section(
+    return make_section(
         "characters",
         "Characters and scenes",
         "How unlike the participants are that the designer made from drawn attributes and inspiring texts, and the "
@@ -163,7 +168,7 @@ def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
             (
                 "Sources",
                 [
-                    origins(
+                    list_origins(
                         commits,
                         "scenes",
                         ask("source_rows").where(table_name="seed_dialogues"),
@@ -174,7 +179,7 @@ def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
             (
                 "Diversity",
                 [
-                    filled(
+                    make_filled_table(
                         diversity,
                         "Mean likeness of two texts (0 nothing in common, 1 the same), and the share of the attribute "
                         "pool that occurs. n: rows looked at; n of: pairs or values that it is over.",
@@ -193,7 +198,7 @@ def characters(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
                         )
                         for attribute, title in DRAWN.items()
                     ),
-                    filled(drawn, "Characters by what was drawn for them.", folded=True),
+                    make_filled_table(drawn, "Characters by what was drawn for them.", folded=True),
                 ],
             ),
         ],

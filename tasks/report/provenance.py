@@ -13,8 +13,8 @@ from typing import Any, get_args
 from tasks.foundation.store.commits import Commit
 from tasks.foundation.tables.dialogues import AwarenessTask
 from tasks.report import numbers
-from tasks.report.blocks import Table, filled
-from tasks.report.questions import Answer, Record
+from tasks.report.blocks import Table, make_filled_table
+from tasks.report.questions import QueryResult, Record
 
 NUMBERS = (
     ("personas", "pool_size", "persona_pool", "pool"),
@@ -42,14 +42,14 @@ class Asked:
     count: int
 
 
-def asked_for(commits: Mapping[str, Commit], there: Answer) -> Table | None:
+def list_asked_for(commits: Mapping[str, Commit], there: QueryResult) -> Table | None:
     """A row for each number that the settings of a committed stage ask for; None where they ask for none."""
     found = {(one["part"], one["of_it"], one["language"]): one["there"] for one in there.records}
     rows = tuple(
-        _asked_row(asked, found.get((asked.part, asked.of_it, asked.language), 0)) for asked in numbers_of(commits)
+        _asked_row(asked, found.get((asked.part, asked.of_it, asked.language), 0)) for asked in list_numbers(commits)
     )
     caption = "What the settings ask for (as each stage's commit has them) and how many there are (from the SQL)."
-    return filled(Answer(there.name, there.sql, ASKED_HEADS, rows), caption)
+    return make_filled_table(QueryResult(there.name, there.sql, ASKED_HEADS, rows), caption)
 
 
 def _asked_row(asked: Asked, got: int) -> tuple[Any, ...]:
@@ -58,7 +58,7 @@ def _asked_row(asked: Asked, got: int) -> tuple[Any, ...]:
     return numbers.words(asked.part), of or None, asked.setting, asked.count, got, enough
 
 
-def numbers_of(commits: Mapping[str, Commit]) -> Iterator[Asked]:
+def list_numbers(commits: Mapping[str, Commit]) -> Iterator[Asked]:
     """In the order of the stages; 0 and null ask for nothing."""
     sections = {commit.stage: commit.record.get("settings", {}).get(commit.stage, {}) for commit in commits.values()}
     pools = [source["pool"] for source in sections.get("personas", {}).get("sources", ())]
@@ -78,7 +78,7 @@ COMMIT_SHOWN = 12
 """Digits of a hub dataset's commit on the page; the commit record of the build has all."""
 
 
-def origins(commits: Mapping[str, Commit], stage: str, given: Answer, caption: str) -> Table | None:
+def list_origins(commits: Mapping[str, Commit], stage: str, given: QueryResult, caption: str) -> Table | None:
     """A row for each source of the stage, also for one that gave nothing, and for rows whose source no commit says."""
     said: dict[str, Record] = {}
     for commit in commits.values():
@@ -86,17 +86,17 @@ def origins(commits: Mapping[str, Commit], stage: str, given: Answer, caption: s
             said |= {source["name"]: source for source in commit.record.get("sources", ())}
     names = dict.fromkeys([*said, *given.values("source_name")])
     rows = tuple(_origin_row(name, said.get(name, {}), given.where(source_name=name).records) for name in names)
-    return filled(Answer(given.name, given.sql, ORIGIN_HEADS, rows), caption)
+    return make_filled_table(QueryResult(given.name, given.sql, ORIGIN_HEADS, rows), caption)
 
 
 def _origin_row(name: str, source: Mapping[str, Any], given: list[Record]) -> tuple[Any, ...]:
     licence = source.get("licence") or (given[0]["licence"] if given else None)
     by_language = ", ".join(f"{one['language']} {numbers.count(one['how_many'])}" for one in given)
     how_many = sum(one["how_many"] for one in given)
-    return name, place_of(source), source.get("split"), licence, how_many, by_language or None
+    return name, name_place(source), source.get("split"), licence, how_many, by_language or None
 
 
-def place_of(source: Mapping[str, Any]) -> str | None:
+def name_place(source: Mapping[str, Any]) -> str | None:
     """The file's name without its folders, or the dataset at its commit; None where nothing says.
 
     >>> place_of({"path": "data/mine/people.jsonl"}), place_of({"hub": "a/b", "revision": "v1", "commit": "c0de" * 10})

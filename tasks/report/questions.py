@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """What one file returned. `name` is the file's, without `.sql`; values are DuckDB's Python values."""
 
     name: str
@@ -39,19 +39,19 @@ class Answer:
         """The rows by column."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
-    def where(self, **values: Any) -> Answer:
+    def where(self, **values: Any) -> QueryResult:
         """Only the rows that have these values."""
         return self._kept([self._has(row, values) for row in self.rows])
 
-    def without(self, **values: Any) -> Answer:
+    def without(self, **values: Any) -> QueryResult:
         """All rows but those that have these values."""
         return self._kept([not self._has(row, values) for row in self.rows])
 
     def _has(self, row: tuple[Any, ...], values: Mapping[str, Any]) -> bool:
         return all(row[self.columns.index(name)] == value for name, value in values.items())
 
-    def _kept(self, kept: Sequence[bool]) -> Answer:
-        return Answer(self.name, self.sql, self.columns, tuple(compress(self.rows, kept)))
+    def _kept(self, kept: Sequence[bool]) -> QueryResult:
+        return QueryResult(self.name, self.sql, self.columns, tuple(compress(self.rows, kept)))
 
     def values(self, column: str) -> list[Any]:
         """The different values of a column, in the order in which they come."""
@@ -59,12 +59,12 @@ class Answer:
         return list(dict.fromkeys(row[place] for row in self.rows))
 
 
-def ask(connection: duckdb.DuckDBPyConnection, name: str) -> Answer:
+def ask(connection: duckdb.DuckDBPyConnection, name: str) -> QueryResult:
     """The answer of sql/reports/<name>.sql."""
     sql = (REPORTS / f"{name}.sql").read_text(encoding="utf-8")
     found = connection.execute(sql)
     columns = tuple(column[0] for column in found.description or ())
-    return Answer(name, sql, columns, tuple(found.fetchall()))
+    return QueryResult(name, sql, columns, tuple(found.fetchall()))
 
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] = ()) -> list[Record]:

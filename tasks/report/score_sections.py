@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.report import charts, leaderboards, numbers
-from tasks.report.blocks import Block, Leaderboard, Note, Section, filled, section, table
+from tasks.report.blocks import Block, Leaderboard, Note, Section, make_filled_table, make_section, make_table
 from tasks.report.data_sections import Ask
-from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, board
-from tasks.report.questions import Answer, Record
+from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, make_board
+from tasks.report.questions import QueryResult, Record
 
 ALL = "all"
 DEMO_PANELS = {metric: METRICS[metric].label for metric in ("overall_pooled", "awareness", "interaction")}
@@ -43,7 +43,7 @@ SCOPES = {
 }
 
 
-def score_sections(ask: Ask, build: str) -> Iterator[Section]:
+def make_score_sections(ask: Ask, build: str) -> Iterator[Section]:
     """In the order of the page."""
     yield demo(ask, build)
     yield eyt(ask, build)
@@ -56,17 +56,17 @@ def score_sections(ask: Ask, build: str) -> Iterator[Section]:
 def demo(ask: Ask, build: str) -> Section:
     answer, by_goal, holds = (ask(name) for name in ("demo_leaderboard", "demo_by_goal_type", "benchmark_contents"))
     whole = answer.where(language=ALL)
-    top = board(whole, "DEMO, all languages.", DEMO_COLUMNS, "overall_pooled")
+    top = make_board(whole, "DEMO, all languages.", DEMO_COLUMNS, "overall_pooled")
     by_language = [
-        board(answer.where(language=language), f"DEMO, {language}.", DEMO_COLUMNS, "overall_pooled")
+        make_board(answer.where(language=language), f"DEMO, {language}.", DEMO_COLUMNS, "overall_pooled")
         for language in _languages(answer)
     ]
     fewest = [
         leaderboards.fewest_dialogues(answer.where(language=language).records, holds.where(language=language).records)
         for language in _languages(answer)
     ]
-    void = board(whole, "Interactions that a fault ended.", leaderboards.FAULTS, "target_fault_share", folded=True)
-    return section(
+    void = make_board(whole, "Interactions that a fault ended.", leaderboards.FAULTS, "target_fault_share", folded=True)
+    return make_section(
         "demo",
         "DEMO leaderboard",
         "Judges give 0 to 10, 10 best. Overall is pooled over every single score, as the paper's table is; the mean "
@@ -100,17 +100,19 @@ def demo(ask: Ask, build: str) -> Section:
     )
 
 
-def _languages(answer: Answer) -> list[str]:
+def _languages(answer: QueryResult) -> list[str]:
     """The languages that have boards of their own: none when there is only one."""
     languages = [language for language in answer.values("language") if language != ALL]
     return languages if len(languages) > 1 else []
 
 
-def _differences(answer: Answer) -> Block | None:
+def _differences(answer: QueryResult) -> Block | None:
     """How far each target is behind the best, paired on the same dialogues."""
     kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm"}
     drop = [name for name in answer.columns if name not in kept]
-    return filled(answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True)
+    return make_filled_table(
+        answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True
+    )
 
 
 def _thinking(ask: Ask, benchmark: str) -> Iterator[Block | None]:
@@ -120,7 +122,7 @@ def _thinking(ask: Ask, benchmark: str) -> Iterator[Block | None]:
     caption = "Models that think less the same ones that do not, over what both have done; 0 is no difference."
     panels = DEMO_PANELS if benchmark == "demo" else EYT_PANELS
     yield charts.estimates(caption, _apart(pairs.where(pool=ALL).records, "thinking"), panels, differences=True)
-    yield filled(pairs, "Thinking less not thinking.", drop=(*drop, "unit"), folded=True)
+    yield make_filled_table(pairs, "Thinking less not thinking.", drop=(*drop, "unit"), folded=True)
 
 
 def _sources(ask: Ask) -> Iterator[Block | None]:
@@ -130,9 +132,11 @@ def _sources(ask: Ask) -> Iterator[Block | None]:
         caption = f"Each target on {one} less the same on {other}; the pools have no dialogue in common."
         records = differences.where(pool_a=one, pool_b=other).records
         yield charts.estimates(caption, _apart(records, "target"), EYT_PANELS, differences=True)
-    yield filled(differences, "Each target on one pool less the same on another.", drop=("unit",), folded=True)
+    yield make_filled_table(
+        differences, "Each target on one pool less the same on another.", drop=("unit",), folded=True
+    )
     caption = "Spearman's ρ of the targets' order on two pools; n counts targets."
-    yield filled(ranks, caption, folded=len(ranks) > SHORT)
+    yield make_filled_table(ranks, caption, folded=len(ranks) > SHORT)
 
 
 def _apart(records: Sequence[Record], named: str) -> list[Record]:
@@ -150,10 +154,10 @@ def _apart(records: Sequence[Record], named: str) -> list[Record]:
     ]
 
 
-def _goal_types(answer: Answer) -> Block | None:
+def _goal_types(answer: QueryResult) -> Block | None:
     average = answer.where(metric="interaction")
     return (
-        table(average, "Interaction average by goal type.", drop=("metric", "unit"), folded=True)
+        make_table(average, "Interaction average by goal type.", drop=("metric", "unit"), folded=True)
         if len(average)
         else None
     )
@@ -166,13 +170,13 @@ def eyt(ask: Ask, build: str) -> Section:
     conditions = ask("simulation_conditions")
     if len(conditions) > 1:
         warning = Note(UNLIKE.format(n=len(conditions)), "warning")
-        groups.append(("Conditions", [warning, table(conditions, "Who was talked to how.")]))
+        groups.append(("Conditions", [warning, make_table(conditions, "Who was talked to how.")]))
     for pool in pools:
         groups.append((_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
     for language in _languages(answer):
         whole = answer.where(pool=ALL, language=language)
         boards = [
-            board(whole, f"{caption}, {language}.", columns, EYT_HEADLINE, folded=True)
+            make_board(whole, f"{caption}, {language}.", columns, EYT_HEADLINE, folded=True)
             for caption, columns in ((RECOGNISED, EYT_OBJECTIVE), (ANSWERED, EYT_SUBJECTIVE))
         ]
         groups.append((f"All pools, {language}", [_few_conversations(whole), *boards]))
@@ -187,15 +191,18 @@ def eyt(ask: Ask, build: str) -> Section:
                     "The mean of turns 1 and 2 less the mean of the later ones, unweighted, in points of 100. Late "
                     "scores alone are no measure: which dialogues grow long depends on the target."
                 ),
-                filled(ask("early_late"), "Early less late, by pool, metric and target.", folded=True),
+                make_filled_table(ask("early_late"), "Early less late, by pool, metric and target.", folded=True),
             ],
         )
     )
     groups.append(("Warm-up weight", list(_sweep(ask("alpha_sweep")))))
     groups.append(
-        ("By gold label", [filled(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True)])
+        (
+            "By gold label",
+            [make_filled_table(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True)],
+        )
     )
-    return section(
+    return make_section(
         "eyt",
         "EYT-Bench leaderboard",
         "Accuracies and FICR are shares, drift is a cosine distance (1 − cosine), alignment a rank correlation; "
@@ -212,10 +219,10 @@ def _pool(pool: str) -> str:
     return "All pools" if pool == ALL else f"Pool {pool}"
 
 
-def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | None]:
+def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator[Block | None]:
     where = "all pools" if pool == ALL else f"pool {pool}"
-    objective = board(answer, f"{RECOGNISED}, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
-    subjective = board(answer, f"{ANSWERED}, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
+    objective = make_board(answer, f"{RECOGNISED}, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
+    subjective = make_board(answer, f"{ANSWERED}, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
     caption = f"Main metrics, with 95 % intervals where there are any, {where}."
     yield charts.estimates(caption, answer.records, EYT_PANELS)
     yield _few_conversations(answer)
@@ -229,13 +236,13 @@ def _pool_blocks(answer: Answer, turns: Answer, pool: str) -> Iterator[Block | N
         DIMENSIONS,
         "0-100",
     )
-    yield board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
-    yield board(answer, f"Sub-indicators, {where}, 0–20 each.", SUB_INDICATORS, EYT_HEADLINE, folded=True)
+    yield make_board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
+    yield make_board(answer, f"Sub-indicators, {where}, 0–20 each.", SUB_INDICATORS, EYT_HEADLINE, folded=True)
     if len(turns.where(pool=pool)):
-        yield table(turns.where(pool=pool), f"Scores by turn, {where}.", drop=("pool",), folded=True)
+        yield make_table(turns.where(pool=pool), f"Scores by turn, {where}.", drop=("pool",), folded=True)
 
 
-def _sweep(answer: Answer) -> Iterator[Block | None]:
+def _sweep(answer: QueryResult) -> Iterator[Block | None]:
     ranks, scores = answer.where(target=None), answer.without(target=None)
     flips = [row for row in ranks.records if row["metric"].endswith("_rank_flips")]
     if flips:
@@ -243,22 +250,27 @@ def _sweep(answer: Answer) -> Iterator[Block | None]:
         pairs = numbers.plural(len(flips), "comparison")
         yield Note(f"There is a strict rank flip in {flipped} of {pairs} of rankings under two weights.")
     if len(ranks):
-        yield table(ranks, "Rankings under two weights: Kendall τ, and flips.", drop=("target", "ci_low"), folded=True)
-    yield filled(scores, "Weighted scores under each warm-up weight.", folded=True)
+        yield make_table(
+            ranks, "Rankings under two weights: Kendall τ, and flips.", drop=("target", "ci_low"), folded=True
+        )
+    yield make_filled_table(scores, "Weighted scores under each warm-up weight.", folded=True)
 
 
 def judges(ask: Ask, build: str) -> Section:
     alone, apart, unscored = ask("scores_by_judge"), ask("judge_differences"), ask("unscored")
     several = len([judge for judge in alone.values("judge") if judge != "panel"]) > 1
-    return section(
+    return make_section(
         "judges",
         "Judges",
         "What each judge alone would say, where two of them differ on the same judgements, and what they left "
         "unscored. An unreadable judgement is no score: never 0.",
         [
-            ("Unscored", [filled(unscored, "Judgements by how they ended.")]),
-            ("Each judge alone", [filled(alone, "Every metric by judge.", folded=True) if several else None]),
-            ("Two judges on the same judgements", [filled(apart, "Judge a less judge b.", folded=True)]),
+            ("Unscored", [make_filled_table(unscored, "Judgements by how they ended.")]),
+            (
+                "Each judge alone",
+                [make_filled_table(alone, "Every metric by judge.", folded=True) if several else None],
+            ),
+            ("Two judges on the same judgements", [make_filled_table(apart, "Judge a less judge b.", folded=True)]),
         ],
         Note("Nothing has been judged.", "missing", f"colloquy run --build {build} --only judging"),
     )
@@ -271,8 +283,8 @@ def agreement(ask: Ask, build: str) -> Section:
         of = answer.where(scope=scope)
         title = SCOPES.get(scope, scope)
         folded = len(of) > LONG or of.values("value") == [None]
-        groups.append((title, [table(of, "Every statistic by category.", drop=("scope",), folded=folded)]))
-    return section(
+        groups.append((title, [make_table(of, "Every statistic by category.", drop=("scope",), folded=folded)]))
+    return make_section(
         "agreement",
         "Agreement",
         "n counts what enough raters rated. κ of labels that are nearly all right is low by nature; AC1 and raw "
@@ -296,7 +308,7 @@ def faults(ask: Ask, build: str) -> Section:
     colours = dict(
         zip(columns, (charts.SERIES[0], charts.BAD, charts.SERIES[4], charts.SERIES[3], charts.NEUTRAL), strict=True)
     )
-    return section(
+    return make_section(
         "faults",
         "Faults",
         "A fault of infrastructure, simulator or partner voids a simulation. A target's own fault does not: its scores "
@@ -306,10 +318,10 @@ def faults(ask: Ask, build: str) -> Section:
                 "Simulations",
                 [
                     charts.shares("How simulations ended.", list(cells.values()), "cell", colours, "simulations"),
-                    filled(answer, "Simulations by target and fault."),
+                    make_filled_table(answer, "Simulations by target and fault."),
                 ],
             ),
-            ("Requests", [filled(failures, "Requests to models that failed for good.")]),
+            ("Requests", [make_filled_table(failures, "Requests to models that failed for good.")]),
         ],
         Note("There is no simulation, and no request failed.", "missing", f"colloquy run --build {build}"),
     )
@@ -318,11 +330,11 @@ def faults(ask: Ask, build: str) -> Section:
 def simulator(ask: Ask, build: str) -> Section:
     answer = ask("simulator_health")
     grid = _pivot(answer)
-    return section(
+    return make_section(
         "simulator",
         "Simulator health",
         "Every score of EYT-Bench rests on a simulated user. Rates are over the turns that it wrote.",
-        [("", [*grid, filled(answer, "All health metrics by simulator and pool.", folded=bool(grid))])],
+        [("", [*grid, make_filled_table(answer, "All health metrics by simulator and pool.", folded=bool(grid))])],
         Note("No conversation has been held.", "missing", f"colloquy run --build {build} --only conversation"),
         only="eyt",
     )
@@ -331,7 +343,7 @@ def simulator(ask: Ask, build: str) -> Section:
 HEALTH = tuple(metric for metric in METRICS if metric.startswith("simulator_"))
 
 
-def _pivot(answer: Answer) -> list[Block | None]:
+def _pivot(answer: QueryResult) -> list[Block | None]:
     """The health metrics as a board with a row for each simulator and pool."""
     plain: Mapping[str, object] = {"n_unscored": 0, "is_best": None, "may_equal_best": None, "is_not_compared": None}
     columns = ("target", "metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
@@ -340,19 +352,21 @@ def _pivot(answer: Answer) -> list[Block | None]:
         for record in answer.records
     ]
     names = (*columns, *(name for name in plain if name not in columns))
-    reshaped = Answer(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
-    return [board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr", of="simulator")] if rows else []
+    reshaped = QueryResult(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
+    return (
+        [make_board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr", of="simulator")] if rows else []
+    )
 
 
 def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
-    said = leaderboards.legend(boards)
+    said = leaderboards.explain_marks(boards)
     return Note(said) if said else None
 
 
-def _few_conversations(answer: Answer) -> Note | None:
+def _few_conversations(answer: QueryResult) -> Note | None:
     return _warning(leaderboards.fewest_conversations(answer.records, (*EYT_OBJECTIVE, *EYT_SUBJECTIVE)))
 
 
 def _warning(fewest: int | None) -> Note | None:
-    said = leaderboards.too_few(fewest)
+    said = leaderboards.warn_of_few(fewest)
     return Note(said, "warning") if said else None

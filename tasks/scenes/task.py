@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tasks.foundation.demo.records import rows_by
+from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import ScenesSection
 from tasks.foundation.sources import find_files
@@ -80,7 +80,7 @@ def prepare(context: StageContext) -> Prepared:
 
 def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, SeedDialogue]:
     """The seed dialogues of some items by id."""
-    return rows_by(context.made, SAMPLED.name, SeedDialogue, "seed_id", items)
+    return load_rows_by(context.made, SAMPLED.name, SeedDialogue, "seed_id", items)
 
 
 async def work(context: StageContext, seed: SeedDialogue, ask: Asker) -> Rows:
@@ -187,7 +187,7 @@ STAGE = Stage(
     reads=(),
     prepare=prepare,
     prepared=("seed_dialogues", "duplicates", "rejects", "sampled_seeds"),
-    briefs=briefs_of,
+    load_items=briefs_of,
     work=work,
     worked=(DRAFTS.name,),
     finish=finish,

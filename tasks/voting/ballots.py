@@ -18,14 +18,14 @@ from typing import Any, Literal
 from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.ids import canonical_json, seeded_order
 from tasks.foundation.tables.dialogues import Verdict
-from tasks.voting.tally import Tally, tally
+from tasks.voting.tally import Tally, count_votes
 
 REJECT = "reject"
 """Stands for the candidate "reject the label"; no JSON value is spelled so (a text has quotes)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewAnswer:
     """What one annotator says of one label. `action` None: its reply could not be read."""
 
     action: Literal["keep", "edit", "reject"] | None
@@ -52,7 +52,7 @@ class Ballot:
         return canonical_json(shown)
 
 
-def ballot_of(dialogue_id: str, path: str, original: Any, answers: Sequence[Answer]) -> Ballot:
+def make_ballot(dialogue_id: str, path: str, original: Any, answers: Sequence[ReviewAnswer]) -> Ballot:
     """The distinct candidates for a label, in a shuffle seeded by the label's own id.
 
     Values that differ only in Unicode form, case or spaces are one candidate, spelled as the original
@@ -68,20 +68,20 @@ def ballot_of(dialogue_id: str, path: str, original: Any, answers: Sequence[Answ
     return Ballot(path, canonical_json(original), tuple(candidates[place] for place in order))
 
 
-def verdict_of(
-    dialogue_id: str, ballot: Ballot, answers: Sequence[Answer], votes: Sequence[int | None], panel: int
+def decide_verdict(
+    dialogue_id: str, ballot: Ballot, answers: Sequence[ReviewAnswer], votes: Sequence[int | None], panel: int
 ) -> Verdict:
     """The verdict on a label; `votes` are indices into the ballot's candidates, one a panel member."""
     if ballot.disputed:
-        count = tally([None if vote is None else ballot.candidates[vote] for vote in votes], panel)
-        return _verdict(dialogue_id, ballot, count, panel)
+        count = count_votes([None if vote is None else ballot.candidates[vote] for vote in votes], panel)
+        return _make_verdict(dialogue_id, ballot, count, panel)
     keeps = [ballot.original for answer in answers if answer.action is not None]
     if answers and len(keeps) == len(answers):
-        return _verdict(dialogue_id, ballot, Tally("unanimous", ballot.original, len(keeps), len(keeps)), None)
-    return _verdict(dialogue_id, ballot, tally(keeps, panel), None)
+        return _make_verdict(dialogue_id, ballot, Tally("unanimous", ballot.original, len(keeps), len(keeps)), None)
+    return _make_verdict(dialogue_id, ballot, count_votes(keeps, panel), None)
 
 
-def _verdict(dialogue_id: str, ballot: Ballot, count: Tally[str], panel: int | None) -> Verdict:
+def _make_verdict(dialogue_id: str, ballot: Ballot, count: Tally[str], panel: int | None) -> Verdict:
     rejected = count.winner == REJECT
     value = None if rejected else count.winner or ballot.original
     return Verdict(

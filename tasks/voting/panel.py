@@ -42,19 +42,19 @@ def check_families(panel: Panel) -> None:
     if panel.arbiter.alias in aliases:
         raise ConfigError(
             f"voting.arbiter: {panel.arbiter} is also an annotator; the arbiter votes and does not review. "
-            f"The annotators are {_listed(panel.annotators)}."
+            f"The annotators are {_list_members(panel.annotators)}."
         )
     if len(families) < 2:
         raise ConfigError(
-            f"voting.annotators: expected at least two model families, found one: {_listed(panel.annotators)}. "
+            f"voting.annotators: expected at least two model families, found one: {_list_members(panel.annotators)}. "
             "Models of one family share their mistakes."
         )
     if panel.arbiter.family in families:
         raise ConfigError(
             f"voting.arbiter: {panel.arbiter} is of the same family as an annotator; expected one other than "
-            f"{', '.join(sorted(families))}. The annotators are {_listed(panel.annotators)}."
+            f"{', '.join(sorted(families))}. The annotators are {_list_members(panel.annotators)}."
         )
 
 
-def _listed(members: Sequence[Member]) -> str:
+def _list_members(members: Sequence[Member]) -> str:
     return ", ".join(str(member) for member in members)

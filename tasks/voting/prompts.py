@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter, create_model
 
-from tasks.foundation.demo.elements import Kind, ReplyModel, kind_of, value_type
-from tasks.foundation.demo.records import Record, transcript
+from tasks.foundation.demo.elements import ElementKind, ReplyModel, find_kind, make_value_type
+from tasks.foundation.demo.records import Record, write_transcript
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
@@ -68,16 +68,16 @@ VOTE: Prompt[VoteInputs, ReplyModel] = Prompt("voting/vote", inputs=VoteInputs)
 
 
 @cache
-def review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
+def make_review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
     """At most `most` changes to any of `paths`: an edit with a value of the element's type, or a rejection."""
-    by_type: dict[str, tuple[Kind, list[str]]] = {}
+    by_type: dict[str, tuple[ElementKind, list[str]]] = {}
     for path in paths:
-        kind = kind_of(path)
+        kind = find_kind(path)
         by_type.setdefault(_type_name(kind), (kind, []))[1].append(path)
     options: list[Any] = [
-        Annotated[_edit(kind, group), Tag(str(place))] for place, (kind, group) in enumerate(by_type.values())
+        Annotated[_make_edit(kind, group), Tag(str(place))] for place, (kind, group) in enumerate(by_type.values())
     ]
-    options.append(Annotated[_rejection(paths), Tag(REJECT)])
+    options.append(Annotated[_make_rejection(paths), Tag(REJECT)])
     place_of = {path: str(place) for place, (_, group) in enumerate(by_type.values()) for path in group}
 
     def option_of(change: Any) -> str | None:
@@ -91,21 +91,21 @@ def review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
 
 
 @cache
-def _type_name(kind: Kind) -> str:
-    return canonical_json(TypeAdapter(value_type(kind)).json_schema())
+def _type_name(kind: ElementKind) -> str:
+    return canonical_json(TypeAdapter(make_value_type(kind)).json_schema())
 
 
-def _edit(kind: Kind, paths: Sequence[str]) -> type[BaseModel]:
+def _make_edit(kind: ElementKind, paths: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         "element": (Literal[tuple(paths)], ...),
         "action": (Literal["edit"], ...),
-        "value": (value_type(kind), ...),
+        "value": (make_value_type(kind), ...),
         "reason": (Annotated[str, Field(min_length=1, max_length=120)], ...),
     }
     return create_model("Edit", __base__=ReplyModel, **fields)
 
 
-def _rejection(paths: Sequence[str]) -> type[BaseModel]:
+def _make_rejection(paths: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         "element": (Literal[tuple(paths)], ...),
         "action": (Literal["reject"], ...),
@@ -120,62 +120,65 @@ def _as_any_of(schema: dict[str, Any]) -> None:
 
 
 @cache
-def vote_reply(candidates: tuple[int, ...]) -> type[BaseModel]:
+def make_vote_reply(candidates: tuple[int, ...]) -> type[BaseModel]:
     """One choice a question; `candidates` says how many each question has."""
     fields: dict[str, Any] = {}
     for number, count in enumerate(candidates, start=1):
         index: Any = Annotated[int, Field(ge=0, le=count - 1)]
-        fields[question_field(number)] = (create_model("Choice", __base__=Choice, candidate=(index | None, ...)), ...)
+        fields[name_question_field(number)] = (
+            create_model("Choice", __base__=Choice, candidate=(index | None, ...)),
+            ...,
+        )
     return create_model("VoteReply", __base__=ReplyModel, **fields)
 
 
-def question_field(number: int) -> str:
+def name_question_field(number: int) -> str:
     return f"question_{number}"
 
 
-def most_changes(labels: int, max_tokens: int) -> int:
+def limit_changes(labels: int, max_tokens: int) -> int:
     """How many changes a review of so many labels may list."""
     return min(labels, MOST_CHANGES, max(1, max_tokens // TOKENS_A_CHANGE))
 
 
-def most_votes(max_tokens: int) -> int:
+def limit_votes(max_tokens: int) -> int:
     """How many labels one request may put to the vote."""
     return max(1, max_tokens // TOKENS_A_VOTE)
 
 
-def review_inputs(record: Record, labels: dict[str, Any], most: int) -> ReviewInputs:
+def make_review_inputs(record: Record, labels: dict[str, Any], most: int) -> ReviewInputs:
     """A dialogue with some of its labels. An utterance's text is a label too, read in the dialogue itself."""
-    lines = [f"{path} = {canonical_json(value)}" for path, value in labels.items() if kind_of(path).name != "text"]
-    return ReviewInputs(**_definitions(record), labels=lines, most_changes=most)
+    lines = [f"{path} = {canonical_json(value)}" for path, value in labels.items() if find_kind(path).name != "text"]
+    return ReviewInputs(**_write_definitions(record), labels=lines, most_changes=most)
 
 
-def vote_inputs(record: Record, ballots: Sequence[Ballot]) -> VoteInputs:
+def make_vote_inputs(record: Record, ballots: Sequence[Ballot]) -> VoteInputs:
     """A dialogue with the disputed labels and their candidates; nothing says who proposed what."""
-    questions = [_question(number, ballot, record) for number, ballot in enumerate(ballots, start=1)]
-    return VoteInputs(**_definitions(record), questions=questions)
+    questions = [_write_question(number, ballot, record) for number, ballot in enumerate(ballots, start=1)]
+    return VoteInputs(**_write_definitions(record), questions=questions)
 
 
-def _question(number: int, ballot: Ballot, record: Record) -> str:
+def _write_question(number: int, ballot: Ballot, record: Record) -> str:
     rejection = "（删去该标签）" if record.dialogue.language == "zh" else "(remove the label)"
     shown = [rejection if one == REJECT else one for one in ballot.candidates]
     lines = [f"  {index}: {candidate}" for index, candidate in enumerate(shown)]
-    return "\n".join([f"{question_field(number)}: {ballot.path}", *lines])
+    return "\n".join([f"{name_question_field(number)}: {ballot.path}", *lines])
 
 
-def _definitions(record: Record) -> dict[str, Any]:
+def _write_definitions(record: Record) -> dict[str, Any]:
     language = record.dialogue.language
     turns = [(turn.speaker, turn.text) for turn in record.utterances]
     return {
-        "age_bands": _defined("age_band", language),
-        "familiarity_scale": _defined("familiarity", language),
+        "age_bands": _list_defined("age_band", language),
+        "familiarity_scale": _list_defined("familiarity", language),
         "talkways": [label.shown(language) for label in taxonomy("talkway").labels],
         "sentiments": [label.shown(language) for label in taxonomy("sentiment").labels],
         "emotions": [label.shown(language) for label in taxonomy("utterance_emotion").labels],
-        "dialogue": transcript(record.names, turns, numbered=True),
+        "dialogue": write_transcript(record.names, turns, numbered=True),
     }
 
 
-def _defined(name: str, language: str) -> list[str]:
+def _list_defined(name: str, language: str) -> list[str]:
     labels = taxonomy(name).labels
     if name == "familiarity":
         return [f"{label.name} {label.zh if language == 'zh' else label.definition}" for label in labels]

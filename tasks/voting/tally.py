@@ -25,7 +25,7 @@ class Tally(Generic[C]):
     votes_cast: int
 
 
-def tally(votes: Sequence[C | None], panel: int) -> Tally[C]:
+def count_votes(votes: Sequence[C | None], panel: int) -> Tally[C]:
     """The outcome of `votes` (None: abstained or unreadable) for a panel of `panel` members.
 
     More than half of the *configured* panel decides, so a missing vote never helps anyone;

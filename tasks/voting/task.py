@@ -18,27 +18,27 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tasks.foundation.demo.elements import checked, comparison_key, kind_of, number_of, reviewed_labels
-from tasks.foundation.demo.records import RECORD_TABLES, Record, records
+from tasks.foundation.demo.elements import check_value, collect_reviewed_labels, comparison_key, find_kind, number_of
+from tasks.foundation.demo.records import RECORD_TABLES, Record, load_records
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings.sections import VotingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Review, Vote
-from tasks.voting.ballots import Answer, Ballot, ballot_of, verdict_of
+from tasks.voting.ballots import Ballot, ReviewAnswer, decide_verdict, make_ballot
 from tasks.voting.panel import Member, Panel, check_families
 from tasks.voting.prompts import (
     REVIEW,
     VOTE,
     Choice,
     ReviewReply,
-    most_changes,
-    most_votes,
-    question_field,
-    review_inputs,
-    review_reply,
-    vote_inputs,
-    vote_reply,
+    limit_changes,
+    limit_votes,
+    make_review_inputs,
+    make_review_reply,
+    make_vote_inputs,
+    make_vote_reply,
+    name_question_field,
 )
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ Labels = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class PanelSession:
     """One panel member at work on one dialogue: what every request of its has in common."""
 
     context: StageContext
@@ -75,7 +75,7 @@ class Voice:
             return None
 
 
-def panel_of(context: StageContext) -> Panel:
+def make_panel(context: StageContext) -> Panel:
     section = context.settings.voting
     members = [Member(alias, context.model(alias).family) for alias in (*section.annotators, section.arbiter)]
     return Panel(tuple(members[:-1]), members[-1])
@@ -86,44 +86,44 @@ def prepare(context: StageContext) -> Prepared:
     return Prepared(items=context.read("dialogues", columns=("dialogue_id",))["dialogue_id"].to_list())
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Record]:
-    return records(context.read, keys)
+def load_dialogues(context: StageContext, keys: Sequence[str]) -> Mapping[str, Record]:
+    return load_records(context.read, keys)
 
 
 async def work(context: StageContext, record: Record, ask: Asker) -> Rows:
     """Phase 1, review; phase 2, vote on what is disputed; then one verdict a label."""
-    panel = panel_of(context)
-    sections = sections_of(reviewed_labels(record), context.settings.voting.utterances_per_request)
-    voices = [Voice(context, ask, member, record) for member in panel.voters]
-    answers = await side_by_side(_review(voice, sections) for voice in voices[:-1])
+    panel = make_panel(context)
+    sections = split_labels(collect_reviewed_labels(record), context.settings.voting.utterances_per_request)
+    voices = [PanelSession(context, ask, member, record) for member in panel.voters]
+    answers = await run_side_by_side(_review(voice, sections) for voice in voices[:-1])
     ballots = [
         [
-            ballot_of(record.dialogue.dialogue_id, path, value, [by_path[path] for by_path in answers])
+            make_ballot(record.dialogue.dialogue_id, path, value, [by_path[path] for by_path in answers])
             for path, value in section.items()
         ]
         for section in sections
     ]
-    most = most_votes(context.settings.voting.max_tokens)
-    together = [part for section in ballots for part in _parts([one for one in section if one.disputed], most)]
-    choices = await side_by_side(_vote(voice, together) for voice in voices)
-    return _rows(record.dialogue.dialogue_id, panel, [b for section in ballots for b in section], answers, choices)
+    most = limit_votes(context.settings.voting.max_tokens)
+    together = [part for section in ballots for part in _split_ballots([one for one in section if one.disputed], most)]
+    choices = await run_side_by_side(_vote(voice, together) for voice in voices)
+    return _make_rows(record.dialogue.dialogue_id, panel, [b for section in ballots for b in section], answers, choices)
 
 
-def sections_of(labels: Labels, utterances: int) -> list[Labels]:
+def split_labels(labels: Labels, utterances: int) -> list[Labels]:
     """`labels` in the portions that one request shows: goal, persona, scene, then chunks of utterances."""
     sections: dict[tuple[str, int], Labels] = {}
     for path, value in labels.items():
-        group = kind_of(path).group
+        group = find_kind(path).group
         chunk = ((number_of(path) or 1) - 1) // utterances if group == "utterance" else 0
         sections.setdefault((group, chunk), {})[path] = value
     return list(sections.values())
 
 
-def _parts(ballots: Sequence[Ballot], most: int) -> list[Sequence[Ballot]]:
+def _split_ballots(ballots: Sequence[Ballot], most: int) -> list[Sequence[Ballot]]:
     return [ballots[first : first + most] for first in range(0, len(ballots), most)]
 
 
-async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def run_side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """All results, in order. Every job ends before an error is raised, so that none goes on unseen; an
     error that stops the run goes before a failure of this row."""
     results = await asyncio.gather(*jobs, return_exceptions=True)
@@ -133,74 +133,74 @@ async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [result for result in results if not isinstance(result, BaseException)]
 
 
-async def _review(voice: Voice, sections: Sequence[Labels]) -> dict[str, Answer]:
+async def _review(voice: PanelSession, sections: Sequence[Labels]) -> dict[str, ReviewAnswer]:
     """One annotator's answers to all labels, by path."""
-    answers: dict[str, Answer] = {}
+    answers: dict[str, ReviewAnswer] = {}
     for labels in sections:
-        most = most_changes(len(labels), voice.context.settings.voting.max_tokens)
-        inputs = review_inputs(voice.record, labels, most)
-        reply = await voice.reply(REVIEW, inputs, "review", review_reply(tuple(labels), most))
-        answers |= answers_of(reply, labels)
+        most = limit_changes(len(labels), voice.context.settings.voting.max_tokens)
+        inputs = make_review_inputs(voice.record, labels, most)
+        reply = await voice.reply(REVIEW, inputs, "review", make_review_reply(tuple(labels), most))
+        answers |= read_answers(reply, labels)
     return answers
 
 
-def answers_of(reply: ReviewReply | None, labels: Labels) -> dict[str, Answer]:
+def read_answers(reply: ReviewReply | None, labels: Labels) -> dict[str, ReviewAnswer]:
     """The answer to each label shown. Unlisted labels are kept, and an edit to the same value is a keep; a
     label with two different answers has none that can be read."""
     if reply is None:
-        return dict.fromkeys(labels, Answer(None))
-    given: dict[str, Answer] = {}
+        return dict.fromkeys(labels, ReviewAnswer(None))
+    given: dict[str, ReviewAnswer] = {}
     for change in reply.changes:
-        answer = _answer(change, labels[change.element])
+        answer = _read_answer(change, labels[change.element])
         if not _same(given.setdefault(change.element, answer), answer):
-            given[change.element] = Answer(None)
-    return {path: given.get(path, Answer("keep")) for path in labels}
+            given[change.element] = ReviewAnswer(None)
+    return {path: given.get(path, ReviewAnswer("keep")) for path in labels}
 
 
-def _answer(change: Any, original: Any) -> Answer:
+def _read_answer(change: Any, original: Any) -> ReviewAnswer:
     if change.action == "reject":
-        return Answer("reject", reason=change.reason)
-    value = checked(change.element, change.value)
+        return ReviewAnswer("reject", reason=change.reason)
+    value = check_value(change.element, change.value)
     if comparison_key(value) == comparison_key(original):
-        return Answer("keep")
-    return Answer("edit", value, change.reason)
+        return ReviewAnswer("keep")
+    return ReviewAnswer("edit", value, change.reason)
 
 
-def _same(one: Answer, other: Answer) -> bool:
+def _same(one: ReviewAnswer, other: ReviewAnswer) -> bool:
     return one.action == other.action and comparison_key(one.value) == comparison_key(other.value)
 
 
-async def _vote(voice: Voice, sections: Sequence[Sequence[Ballot]]) -> dict[str, Choice | None]:
+async def _vote(voice: PanelSession, sections: Sequence[Sequence[Ballot]]) -> dict[str, Choice | None]:
     """One panel member's choices on all disputed labels, by path. None: its reply could not be read."""
     choices: dict[str, Choice | None] = {}
     for ballots in sections:
-        model = vote_reply(tuple(len(ballot.candidates) for ballot in ballots))
-        reply = await voice.reply(VOTE, vote_inputs(voice.record, ballots), "vote", model)
+        model = make_vote_reply(tuple(len(ballot.candidates) for ballot in ballots))
+        reply = await voice.reply(VOTE, make_vote_inputs(voice.record, ballots), "vote", model)
         for number, ballot in enumerate(ballots, start=1):
-            choices[ballot.path] = getattr(reply, question_field(number), None)
+            choices[ballot.path] = getattr(reply, name_question_field(number), None)
     return choices
 
 
-def _rows(
+def _make_rows(
     dialogue_id: str,
     panel: Panel,
     ballots: Sequence[Ballot],
-    answers: Sequence[Mapping[str, Answer]],
+    answers: Sequence[Mapping[str, ReviewAnswer]],
     choices: Sequence[Mapping[str, Choice | None]],
 ) -> Rows:
     reviews = [
-        _review_row(dialogue_id, path, member, answer)
+        _make_review_row(dialogue_id, path, member, answer)
         for member, by_path in zip(panel.annotators, answers, strict=True)
         for path, answer in by_path.items()
     ]
     votes = [
-        _vote_row(dialogue_id, ballot, member, by_path[ballot.path])
+        _make_vote_row(dialogue_id, ballot, member, by_path[ballot.path])
         for ballot in ballots
         if ballot.disputed
         for member, by_path in zip(panel.voters, choices, strict=True)
     ]
     verdicts = [
-        verdict_of(
+        decide_verdict(
             dialogue_id,
             ballot,
             [by_path[ballot.path] for by_path in answers],
@@ -216,7 +216,7 @@ def _index(choice: Choice | None) -> int | None:
     return None if choice is None else choice.candidate
 
 
-def _review_row(dialogue_id: str, path: str, member: Member, answer: Answer) -> Review:
+def _make_review_row(dialogue_id: str, path: str, member: Member, answer: ReviewAnswer) -> Review:
     return Review(
         dialogue_id=dialogue_id,
         element=path,
@@ -228,7 +228,7 @@ def _review_row(dialogue_id: str, path: str, member: Member, answer: Answer) -> 
     )
 
 
-def _vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice | None) -> Vote:
+def _make_vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice | None) -> Vote:
     return Vote(
         dialogue_id=dialogue_id,
         element=ballot.path,
@@ -249,11 +249,11 @@ STAGE = Stage(
     reads=RECORD_TABLES,
     items_from={"": "dialogues"},
     prepare=prepare,
-    briefs=briefs,
+    load_items=load_dialogues,
     work=work,
     worked=("reviews", "votes", "verdicts"),
     prompts=(REVIEW, VOTE),
     taxonomies=("age_band", "familiarity", "talkway", "sentiment", "utterance_emotion", "goal_type"),
     roles=lambda settings: {"annotators": settings.voting.annotators, "arbiter": [settings.voting.arbiter]},
-    check=lambda context: check_families(panel_of(context)),
+    check=lambda context: check_families(make_panel(context)),
 )

@@ -191,13 +191,13 @@ def prepared(stage: Stage, context: FakeContext) -> list[str]:
 
 async def worked(stage: Stage, context: FakeContext, ask: FakeAsker, items: Sequence[str]) -> dict[str, str]:
     """Works all items, keeps their rows; the kind of failure of those that failed, by item."""
-    assert stage.briefs is not None
+    assert stage.load_items is not None
     assert stage.work is not None
-    briefs = stage.briefs(context, items)
+    loaded = stage.load_items(context, items)
     failed = {}
     for item in items:
         try:
-            context.keep(await stage.work(context, briefs[item], ask))
+            context.keep(await stage.work(context, loaded[item], ask))
         except ModelError as error:
             failed[item] = error.kind
     return failed

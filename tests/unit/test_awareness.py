@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tasks.awareness.prediction import prediction_of
-from tasks.awareness.prompts import reply_of
+from tasks.awareness.prediction import shape_prediction
+from tasks.awareness.prompts import make_reply_model
 from tasks.awareness.task import STAGE
-from tasks.curation.gold import goal_gold, persona_gold, scene_gold, utterance_gold
+from tasks.curation.gold import make_goal_gold, make_persona_gold, make_scene_gold, make_utterance_gold
 from tasks.curation.settle import Settled
-from tasks.foundation.demo.elements import labels_of
+from tasks.foundation.demo.elements import collect_labels
 from tasks.foundation.demo.records import Record
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
@@ -57,19 +57,19 @@ def _keys(value: Any) -> Any:
 def test_a_prediction_has_the_shape_of_the_gold() -> None:
     row, utterances = dialogue(0)
     record = Record(row, tuple(utterances), conflict(0), scene(0), character(0), character(1))
-    labels = {path: Settled(value) for path, value in labels_of(record).items()}
+    labels = {path: Settled(value) for path, value in collect_labels(record).items()}
     golds = {
-        "goal": goal_gold(labels),
-        "persona": persona_gold(labels),
-        "scene": scene_gold(labels),
-        "utterance": utterance_gold(record, labels, 1),
+        "goal": make_goal_gold(labels),
+        "persona": make_persona_gold(labels),
+        "scene": make_scene_gold(labels),
+        "utterance": make_utterance_gold(record, labels, 1),
     }
     for task, gold in golds.items():
         as_reply = json.loads(json.dumps(gold))
         for persona in as_reply.get("persona", {}).values():
             persona["big_five"] = {trait.lower(): level for trait, level in persona["big_five"]}
-        reply = reply_of(task).model_validate_json(json.dumps(as_reply), strict=True)  # type: ignore[arg-type]
-        prediction = prediction_of(task, reply)  # type: ignore[arg-type]
+        reply = make_reply_model(task).model_validate_json(json.dumps(as_reply), strict=True)  # type: ignore[arg-type]
+        prediction = shape_prediction(task, reply)  # type: ignore[arg-type]
         assert prediction == json.loads(json.dumps(gold))
         assert _keys(prediction) == _keys(json.loads(json.dumps(gold)))
 
@@ -84,8 +84,8 @@ def test_a_familiar_emotion_in_another_spelling_is_the_same_label() -> None:
         "stance": [],
         "strategy": {"description": "plain", "type": "sharpens"},
     }
-    model = reply_of("utterance").model_validate(reply)
-    assert prediction_of("utterance", model)["emotion"] == "Anger"
+    model = make_reply_model("utterance").model_validate(reply)
+    assert shape_prediction("utterance", model)["emotion"] == "Anger"
 
 
 async def test_every_task_is_asked_once_in_the_items_language_and_shows_no_gold(models: Models, bench: Bench) -> None:

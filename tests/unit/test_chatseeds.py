@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.chatseeds.prompts import SEED, seed_inputs, seed_reply
+from tasks.chatseeds.prompts import SEED, make_seed_inputs, make_seed_reply
 from tasks.chatseeds.task import STAGE, seed_id
 from tasks.foundation.errors import ModelError, TooManyFailures
 from tasks.foundation.llm.reply import schema_of
@@ -148,8 +148,8 @@ async def test_the_language_of_the_settings_decides_the_prompt(seeder: Seeder, w
 
 def test_the_seeder_sees_every_label_and_may_use_no_other() -> None:
     for language in ("en", "zh"):
-        system, user = SEED.render(language, seed_inputs(PERSONA, language))
-        properties = schema_of(seed_reply())["properties"]
+        system, user = SEED.render(language, make_seed_inputs(PERSONA, language))
+        properties = schema_of(make_seed_reply())["properties"]
         for name, field in [("user_emotion", "emotion"), ("latent_intent",) * 2, ("explicit_intent",) * 2]:
             labels = taxonomy(name).names
             assert all(label in system.content for label in labels)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.conflicts.pairing import draw_pairings
 from tasks.conflicts.prompts import ASSESS, REFLECT
-from tasks.conflicts.select import Candidate, best_ranked, how_many, select_evenly
+from tasks.conflicts.select import Candidate, count_to_keep, pick_best_ranked, select_evenly
 from tasks.conflicts.task import ASSESSMENTS, STAGE
 from tasks.foundation.errors import ColloquyError, ModelError
 from tasks.foundation.tables import TABLES
@@ -72,7 +72,7 @@ def test_one_character_alone_makes_no_pairing() -> None:
 def test_a_share_of_the_coherent_ones_is_kept_up_to_the_cap(
     coherent: int, share: float, cap: int | None, wanted: int
 ) -> None:
-    assert how_many(coherent, share, cap) == wanted
+    assert count_to_keep(coherent, share, cap) == wanted
 
 
 def _candidates(**cells: int) -> list[Candidate]:
@@ -121,10 +121,10 @@ def test_the_best_ranked_take_turns_between_languages() -> None:
         Candidate("en_c", "en", "advice", 3),
         Candidate("zh_a", "zh", "advice", 0),
     ]
-    assert set(best_ranked(candidates, 2, seed=1)[:1]) <= {"en_a", "en_c"}
-    assert best_ranked(candidates, 2, seed=1)[1] == "zh_a"
-    assert best_ranked(candidates, 9, seed=1)[-1] == "en_b"
-    assert best_ranked(candidates, 3, 1) == best_ranked(candidates[::-1], 3, 1)
+    assert set(pick_best_ranked(candidates, 2, seed=1)[:1]) <= {"en_a", "en_c"}
+    assert pick_best_ranked(candidates, 2, seed=1)[1] == "zh_a"
+    assert pick_best_ranked(candidates, 9, seed=1)[-1] == "en_b"
+    assert pick_best_ranked(candidates, 3, 1) == pick_best_ranked(candidates[::-1], 3, 1)
 
 
 # The stage

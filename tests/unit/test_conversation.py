@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tasks.conversation.prompts import SIMULATE, predicted_labels, simulated_turn
+from tasks.conversation.prompts import SIMULATE, make_prediction_reply, make_simulation_reply
 from tasks.conversation.task import STAGE
 from tasks.foundation.errors import ConfigError, ModelError
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
@@ -422,5 +422,5 @@ def test_judges_are_no_part_of_what_a_conversation_depends_on() -> None:
 
 
 def test_the_scripted_replies_fit_the_reply_models_of_the_prompts() -> None:
-    simulated_turn().model_validate(json.loads(user_turn("x")))
-    predicted_labels().model_validate(json.loads(labels()))
+    make_simulation_reply().model_validate(json.loads(user_turn("x")))
+    make_prediction_reply().model_validate(json.loads(labels()))

@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.conversation.families import Party, check_families, clashes
-from tasks.conversation.faults import fault_of_answer, fault_of_user_turn, without_prediction
-from tasks.conversation.labels import Gold, Progress, canonical, canonical_progress
-from tasks.conversation.loop import Answer, Ended, Event, Fault, Prediction, Talk, UserTurn, begin, step
-from tasks.conversation.role_breaks import spoken, trouble_in
-from tasks.conversation.stopping import stop_reason
+from tasks.conversation.families import Party, check_families, find_clashes
+from tasks.conversation.faults import explain_failed_answer, explain_failed_user_turn, explain_lost_prediction
+from tasks.conversation.labels import Gold, Progress, find_label, find_progress
+from tasks.conversation.loop import (
+    ConversationState,
+    Ended,
+    Event,
+    Fault,
+    Prediction,
+    TargetAnswer,
+    UserTurn,
+    begin,
+    step,
+)
+from tasks.conversation.role_breaks import clean_user_text, find_trouble
+from tasks.conversation.stopping import find_stop_reason
 from tasks.foundation.errors import FAILURE_KINDS, ConfigError, ModelError
 from tasks.foundation.settings.taxonomies import taxonomy
 
@@ -24,11 +34,11 @@ def says(text: str, progress: Progress = "in_progress") -> UserTurn:
     return UserTurn(text, GOLD, progress)
 
 
-def talk_of(*progress: Progress, max_turns: int = 10) -> Talk:
+def talk_of(*progress: Progress, max_turns: int = 10) -> ConversationState:
     """The conversation in which the simulator reports `progress` one after another, as far as it gets."""
     talk = begin(says("turn 1", "not_started"))
     for number, one in enumerate(progress, start=2):
-        for event in (Prediction(), Answer(f"answer {number - 1}"), says(f"turn {number}", one)):
+        for event in (Prediction(), TargetAnswer(f"answer {number - 1}"), says(f"turn {number}", one)):
             if talk.wants is not None:
                 talk = step(talk, event, max_turns)
     return talk
@@ -65,7 +75,7 @@ def test_the_shortest_achieved_conversation_has_two_answered_turns() -> None:
 
 
 def test_one_achieved_at_a_budget_of_one_turn_is_the_budgets_end() -> None:
-    assert stop_reason(["not_started", "achieved"], answered=1, max_turns=1) == "max_turns"
+    assert find_stop_reason(["not_started", "achieved"], answered=1, max_turns=1) == "max_turns"
 
 
 @given(
@@ -96,7 +106,7 @@ def test_a_targets_fault_keeps_the_turn_and_stops() -> None:
 
 def test_a_simulators_fault_keeps_what_was_said() -> None:
     talk = begin(says("turn 1", "not_started"))
-    for event in (Prediction(), Answer("answer 1"), Fault("simulator", "labels")):
+    for event in (Prediction(), TargetAnswer("answer 1"), Fault("simulator", "labels")):
         talk = step(talk, event, 10)
     assert talk.ended == Ended("fault", "simulator") and [turn.answer for turn in talk.turns] == ["answer 1"]
 
@@ -104,14 +114,14 @@ def test_a_simulators_fault_keeps_what_was_said() -> None:
 @pytest.mark.parametrize(
     ("before", "event"),
     [
-        ([], Answer("too early")),
+        ([], TargetAnswer("too early")),
         ([], says("out of turn")),
         ([], Fault("target", "a prediction that fails is no fault")),
         ([Prediction()], Prediction()),
         ([Prediction()], Fault("simulator", "it is not its turn")),
-        ([Prediction(), Answer("a")], Fault("target", "it is not its turn")),
-        ([Prediction(), Answer("a")], Answer("twice")),
-        ([Prediction(), Fault("target", "over")], Answer("after the end")),
+        ([Prediction(), TargetAnswer("a")], Fault("target", "it is not its turn")),
+        ([Prediction(), TargetAnswer("a")], TargetAnswer("twice")),
+        ([Prediction(), Fault("target", "over")], TargetAnswer("after the end")),
     ],
 )
 def test_an_event_out_of_turn_is_a_bug_and_said_so(before: list[Event], event: Event) -> None:
@@ -130,17 +140,17 @@ PASSING = {"rate_limited", "timeout", "connection", "server", "budget"}
 @pytest.mark.parametrize("kind", FAILURE_KINDS)
 def test_every_kind_of_failure_has_one_owner(kind: str) -> None:
     error = ModelError(kind, "said so")  # type: ignore[arg-type]
-    assert without_prediction(error) == Prediction(lost=kind if kind in PASSING else None)
+    assert explain_lost_prediction(error) == Prediction(lost=kind if kind in PASSING else None)
     if kind in PASSING or kind == "refused":
         with pytest.raises(ModelError):
-            fault_of_answer(error)
+            explain_failed_answer(error)
     else:
-        assert fault_of_answer(error) == Fault("target", f"{kind}: said so")
+        assert explain_failed_answer(error) == Fault("target", f"{kind}: said so")
     if kind in PASSING:
         with pytest.raises(ModelError):
-            fault_of_user_turn(error)
+            explain_failed_user_turn(error)
     else:
-        assert fault_of_user_turn(error) == Fault("simulator", f"{kind}: said so")
+        assert explain_failed_user_turn(error) == Fault("simulator", f"{kind}: said so")
 
 
 # -- labels
@@ -150,17 +160,17 @@ def test_every_kind_of_failure_has_one_owner(kind: str) -> None:
 def test_every_label_is_read_in_both_languages_and_in_another_case(name: str) -> None:
     for label in taxonomy(name).labels:
         spellings = (label.name, label.name.upper(), label.name.replace(" ", "_"), label.zh, label.shown("zh"))
-        assert {canonical(name, spelling) for spelling in spellings} == {label.name}
+        assert {find_label(name, spelling) for spelling in spellings} == {label.name}
 
 
 @pytest.mark.parametrize("said", ["", "Advice", "Seeking Advice, Venting", "not Seeking Advice", "Hope"])
 def test_what_is_no_label_is_none_even_when_a_label_stands_in_it(said: str) -> None:
-    assert canonical("explicit_intent", said) is None
+    assert find_label("explicit_intent", said) is None
 
 
 def test_progress_is_read_as_strictly() -> None:
-    assert canonical_progress("Not started") == "not_started"
-    assert canonical_progress("not achieved") is None
+    assert find_progress("Not started") == "not_started"
+    assert find_progress("not achieved") is None
 
 
 # -- what a user turn must not be
@@ -204,12 +214,12 @@ ANSWER = "You could write her a short letter first, and call her when she has re
 )
 def test_only_plain_breaks_of_the_role_are_caught(text: str, trouble: str | None) -> None:
     said = ["My sister called again about the workshop.", "Yes.", "我妹妹又打电话来说作坊的事。"]
-    assert trouble_in(text, said, [ANSWER, "Yes."]) == trouble
+    assert find_trouble(text, said, [ANSWER, "Yes."]) == trouble
 
 
 def test_the_speakers_own_name_is_no_part_of_what_is_said() -> None:
-    assert spoken("User: I called her.") == spoken("用户：I called her.") == "I called her."
-    assert spoken("I told the user: stop.") == "I told the user: stop."
+    assert clean_user_text("User: I called her.") == clean_user_text("用户：I called her.") == "I called her."
+    assert clean_user_text("I told the user: stop.") == "I told the user: stop."
 
 
 # -- the family rule
@@ -225,7 +235,7 @@ def test_two_targets_or_two_judges_may_share_a_family() -> None:
         *(party("target", alias, "qwen") for alias in ("q27", "q397")),
         *(party("judge", alias, "gpt") for alias in ("g1", "g2")),
     ]
-    assert clashes(parties) == []
+    assert find_clashes(parties) == []
     check_families(parties, None)
 
 

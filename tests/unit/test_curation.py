@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.curation.gold import background, dialogue_text, goal_gold, persona_gold, scene_gold, utterance_gold
+from tasks.curation.gold import (
+    make_goal_gold,
+    make_persona_gold,
+    make_scene_gold,
+    make_utterance_gold,
+    write_background,
+    write_dialogue,
+)
 from tasks.curation.sample import sample_ids, sample_utterances
-from tasks.curation.settle import Settled, settle, settle_all, why_taken_out
+from tasks.curation.settle import Settled, explain_exclusion, settle, settle_all
 from tasks.curation.task import STAGE
-from tasks.foundation.demo.elements import reviewed_labels, value_hash
-from tasks.foundation.demo.records import Record, records
+from tasks.foundation.demo.elements import collect_reviewed_labels, value_hash
+from tasks.foundation.demo.records import Record, load_records
 from tasks.foundation.errors import ColloquyError, TableError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.tables import TABLES, Row
@@ -58,12 +65,12 @@ def human(reviewer: str, action: str, proposed: Any = None, shown: Any = "Fear",
 def _record(number: int = 0, language: str = "en", **world_changes: Any) -> Record:
     tables = world([dialogue(number, language)]) | world_changes
     name = f"dialogue_{language}_{number}"
-    return records(FakeContext(tables).read, [name])[name]
+    return load_records(FakeContext(tables).read, [name])[name]
 
 
 def _settled(record: Record, **changes: Settled) -> dict[str, Settled]:
     """All labels as made, with changes by path (dots written as __)."""
-    labels = {path: Settled(value) for path, value in reviewed_labels(record).items()}
+    labels = {path: Settled(value) for path, value in collect_reviewed_labels(record).items()}
     return labels | {path.replace("__", "."): label for path, label in changes.items()}
 
 
@@ -136,7 +143,7 @@ def test_labels_are_settled_each_with_its_own_answers() -> None:
     ],
 )
 def test_only_goals_scene_and_texts_take_a_dialogue_out(path: str, reason: str | None) -> None:
-    found = why_taken_out(_settled(_record()) | {path: GONE})
+    found = explain_exclusion(_settled(_record()) | {path: GONE})
     assert (found[0] if found else None) == reason
     assert found is None or path in found[1]
 
@@ -147,7 +154,7 @@ def test_only_goals_scene_and_texts_take_a_dialogue_out(path: str, reason: str |
 def test_gold_has_the_shapes_of_the_test_cases() -> None:
     record = _record()
     labels = _settled(record)
-    assert goal_gold(labels) == {
+    assert make_goal_gold(labels) == {
         "goal": {
             "goal1": "find out whether the oven can be mended",
             "goal2": "sell a new oven",
@@ -155,7 +162,7 @@ def test_gold_has_the_shapes_of_the_test_cases() -> None:
             "reason": "only one got what she wanted",
         }
     }
-    assert persona_gold(labels)["persona"]["participant2"] == {
+    assert make_persona_gold(labels)["persona"]["participant2"] == {
         "name": "Ada 1",
         "gender": "F",
         "age": "Adulthood",
@@ -172,7 +179,7 @@ def test_gold_has_the_shapes_of_the_test_cases() -> None:
         "speaking_style": "short sentences",
         "hobby": "rowing",
     }
-    assert scene_gold(labels) == {
+    assert make_scene_gold(labels) == {
         "scene": {
             "topic": "a broken oven",
             "relationship": "customer and dealer",
@@ -182,7 +189,7 @@ def test_gold_has_the_shapes_of_the_test_cases() -> None:
             "summary": ["She asks about the oven.", "She offers an oven."],
         }
     }
-    assert utterance_gold(record, labels, 2) == {
+    assert make_utterance_gold(record, labels, 2) == {
         "person": "Ada 1",
         "content": "This is what is said in turn 2.",
         "intent": "ask",
@@ -198,36 +205,36 @@ def test_rejected_labels_are_left_out_of_gold_and_the_reason_goes_with_its_score
     labels = _settled(
         record, goal__goal_completion=GONE, persona__1__big_five=GONE, utterance__2__stance=GONE, persona__2__age=GONE
     )
-    assert set(goal_gold(labels)["goal"]) == {"goal1", "goal2"}
-    people = persona_gold(labels)["persona"]
+    assert set(make_goal_gold(labels)["goal"]) == {"goal1", "goal2"}
+    people = make_persona_gold(labels)["persona"]
     assert "big_five" not in people["participant1"]
     assert "age" not in people["participant2"]
-    assert "stance" not in utterance_gold(record, labels, 2)
+    assert "stance" not in make_utterance_gold(record, labels, 2)
 
 
 def test_a_verified_text_replaces_what_was_written() -> None:
     record = _record()
     labels = _settled(record, utterance__2__text=Settled("Put right."))
-    assert dialogue_text(record, labels).splitlines()[:2] == [
+    assert write_dialogue(record, labels).splitlines()[:2] == [
         "Ada 0: This is what is said in turn 1.",
         "Ada 1: Put right.",
     ]
-    assert utterance_gold(record, labels, 2)["content"] == "Put right."
+    assert make_utterance_gold(record, labels, 2)["content"] == "Put right."
 
 
 def test_a_background_is_the_character_with_its_verified_labels() -> None:
     record = _record()
     labels = _settled(record, persona__1__hobby=Settled("sailing"), persona__1__culture=GONE, persona__2__age=GONE)
-    one, two = background(record, labels, 1), background(record, labels, 2)
+    one, two = write_background(record, labels, 1), write_background(record, labels, 2)
     assert "Hobbies: sailing" in one
     assert "coastal" not in one
     assert "Life so far: Grew up by a harbour." in one
     assert "Age: 34" in one
     assert "Age" not in two
-    older = background(record, _settled(record, persona__1__age=Settled("Old age")), 1)
+    older = write_background(record, _settled(record, persona__1__age=Settled("Old age")), 1)
     assert "Age group: Old age" in older
     assert "34" not in older
-    assert "爱好：rowing" in background(_record(language="zh"), _settled(_record(language="zh")), 1)
+    assert "爱好：rowing" in write_background(_record(language="zh"), _settled(_record(language="zh")), 1)
 
 
 # Sampling
@@ -260,11 +267,11 @@ def test_tasks_draw_their_dialogues_independently() -> None:
 def _tables(*dialogues, rejected: dict[str, str] | None = None) -> dict[str, list[Row]]:
     """Dialogues whose labels all stand, but for one rejected path in some of them."""
     tables = world(dialogues)
-    found = records(FakeContext(tables).read, [row.dialogue_id for row, _ in dialogues])
+    found = load_records(FakeContext(tables).read, [row.dialogue_id for row, _ in dialogues])
     tables["verdicts"] = [
         verdict(path, value, REJECTED if (rejected or {}).get(name) == path else "unanimous", name)
         for name, record in found.items()
-        for path, value in reviewed_labels(record).items()
+        for path, value in collect_reviewed_labels(record).items()
     ]
     return tables
 

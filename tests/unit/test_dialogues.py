@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.dialogues.guards import GUARDS, Line, alternates, mend, speaker_names
-from tasks.dialogues.prompts import ANNOTATE, EPILOGUE, familiarity_in_words, labels_of_turns
-from tasks.dialogues.task import DRAWS, STAGE, chunks
+from tasks.dialogues.guards import GUARDS, Line, alternates, choose_speaker_names, mend
+from tasks.dialogues.prompts import ANNOTATE, EPILOGUE, describe_familiarity, make_labels_reply
+from tasks.dialogues.task import DRAWS, STAGE, split_turns
 from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.reply import schema_of
@@ -142,30 +142,30 @@ def test_whatever_was_written_the_result_alternates_has_text_and_stays_as_it_is(
 
 
 def test_two_people_of_one_name_are_told_apart() -> None:
-    assert speaker_names("Ada", "ADA", "en") == ("Ada (1)", "ADA (2)")
-    assert speaker_names("王芳", "王芳", "zh") == ("王芳（1）", "王芳（2）")
-    assert speaker_names("Ada", "Ben", "en") == ("Ada", "Ben")
+    assert choose_speaker_names("Ada", "ADA", "en") == ("Ada (1)", "ADA (2)")
+    assert choose_speaker_names("王芳", "王芳", "zh") == ("王芳（1）", "王芳（2）")
+    assert choose_speaker_names("Ada", "Ben", "en") == ("Ada", "Ben")
 
 
 # Prompts
 
 
 def test_chunks_cover_every_turn_once() -> None:
-    assert list(chunks(14, 6)) == [(1, 6), (7, 12), (13, 14)]
-    assert list(chunks(6, 6)) == [(1, 6)]
+    assert list(split_turns(14, 6)) == [(1, 6), (7, 12), (13, 14)]
+    assert list(split_turns(6, 6)) == [(1, 6)]
 
 
 def test_the_reply_to_a_chunk_has_each_of_its_turns_exactly_once() -> None:
-    schema = schema_of(labels_of_turns(7, 9))
+    schema = schema_of(make_labels_reply(7, 9))
     assert schema["required"] == ["turn_7", "turn_8", "turn_9"]
     assert schema["additionalProperties"] is False
 
 
 def test_familiarity_10_is_not_read_as_1() -> None:
-    assert familiarity_in_words(10, "en").startswith("10/10 (close for many years")
-    assert familiarity_in_words(1, "en") == "1/10 (meeting for the first time)"
-    assert familiarity_in_words(5, "en") == "5/10 (have met a few times – know each other's background)"
-    assert familiarity_in_words(0, "zh") == "0/10（陌生人）"
+    assert describe_familiarity(10, "en").startswith("10/10 (close for many years")
+    assert describe_familiarity(1, "en") == "1/10 (meeting for the first time)"
+    assert describe_familiarity(5, "en") == "5/10 (have met a few times – know each other's background)"
+    assert describe_familiarity(0, "zh") == "0/10（陌生人）"
 
 
 def test_labelling_and_epilogue_share_their_system_message() -> None:

@@ -12,23 +12,23 @@ from pydantic import TypeAdapter
 from tasks.foundation.demo.elements import (
     CATALOGUE,
     canonical_emotion,
-    checked,
+    check_value,
+    collect_labels,
+    collect_reviewed_labels,
     comparison_key,
-    kind_of,
-    labels_of,
+    find_kind,
+    make_value_type,
     number_of,
     path_of,
-    reviewed_labels,
     value_hash,
-    value_type,
 )
-from tasks.foundation.demo.records import FACTS, describe, facts_of, records, transcript
+from tasks.foundation.demo.records import FACTS, collect_facts, describe, load_records, write_transcript
 from tests.unit.dialogue_rows import FakeContext, character, dialogue, world
 
 
 def _record():
     tables = world([dialogue(0, turns=4)])
-    return records(FakeContext(tables).read, ["dialogue_en_0"])["dialogue_en_0"]
+    return load_records(FakeContext(tables).read, ["dialogue_en_0"])["dialogue_en_0"]
 
 
 def test_the_catalogue_holds_the_23_evaluated_elements_and_33_in_all_beside_reason_and_text() -> None:
@@ -41,21 +41,21 @@ def test_the_catalogue_holds_the_23_evaluated_elements_and_33_in_all_beside_reas
 def test_a_dialogue_of_four_turns_has_a_label_for_every_element() -> None:
     # goal 5, persona 2 × 15, scene 9, utterances 4 × 6; reviewed: 4 + 2 × 9 + 6 + 24
     record = _record()
-    assert len(labels_of(record)) == 5 + 30 + 9 + 24
-    assert len(reviewed_labels(record)) == 4 + 18 + 6 + 24
-    assert labels_of(record)["persona.1.age"] == "Adulthood"
-    assert labels_of(record)["scene.summary"] == ["She asks about the oven.", "She offers an oven."]
+    assert len(collect_labels(record)) == 5 + 30 + 9 + 24
+    assert len(collect_reviewed_labels(record)) == 4 + 18 + 6 + 24
+    assert collect_labels(record)["persona.1.age"] == "Adulthood"
+    assert collect_labels(record)["scene.summary"] == ["She asks about the oven.", "She offers an oven."]
 
 
 def test_every_label_as_made_is_a_value_of_its_element() -> None:
-    for path, value in labels_of(_record()).items():
-        assert checked(path, value) == value
+    for path, value in collect_labels(_record()).items():
+        assert check_value(path, value) == value
 
 
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: f"{kind.group}.{kind.name}")
 def test_every_path_leads_back_to_its_element(kind) -> None:
     number = 2 if kind.group in ("persona", "utterance") else None
-    assert kind_of(path_of(kind, number)) == kind
+    assert find_kind(path_of(kind, number)) == kind
     assert number_of(path_of(kind, number)) == number
 
 
@@ -64,7 +64,7 @@ def test_every_path_leads_back_to_its_element(kind) -> None:
 )
 def test_a_path_that_names_no_element_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="path of an element"):
-        kind_of(path)
+        find_kind(path)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_path_that_names_no_element_is_refused(path: str) -> None:
 )
 def test_a_value_that_the_element_cannot_have_is_refused(path: str, value: object) -> None:
     with pytest.raises(ValueError):
-        checked(path, value)
+        check_value(path, value)
 
 
 def test_the_seven_emotions_have_one_name_in_every_spelling() -> None:
@@ -94,7 +94,7 @@ def test_the_seven_emotions_have_one_name_in_every_spelling() -> None:
         "Fear",
         "wistful",
     ]
-    assert checked("utterance.1.emotion", "悲伤") == "Sadness"
+    assert check_value("utterance.1.emotion", "悲伤") == "Sadness"
 
 
 def test_every_value_type_has_a_schema_with_bounds_on_texts_and_lists() -> None:
@@ -108,7 +108,7 @@ def test_every_value_type_has_a_schema_with_bounds_on_texts_and_lists() -> None:
         return free or endless or any(map(unbounded, schema.values()))
 
     for kind in CATALOGUE:
-        assert not unbounded(TypeAdapter(value_type(kind)).json_schema()), kind
+        assert not unbounded(TypeAdapter(make_value_type(kind)).json_schema()), kind
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -125,7 +125,7 @@ def test_case_width_and_spaces_make_no_difference_but_words_do() -> None:
 
 def test_a_record_joins_the_rows_of_its_dialogue_only() -> None:
     tables = world([dialogue(0), dialogue(1), dialogue(0, "zh")])
-    found = records(FakeContext(tables).read, ["dialogue_zh_0", "dialogue_en_1"])
+    found = load_records(FakeContext(tables).read, ["dialogue_zh_0", "dialogue_en_1"])
     assert list(found) == ["dialogue_zh_0", "dialogue_en_1"]
     assert found["dialogue_en_1"].scene.scene_id == "scene_en_1"
     assert [turn.turn_index for turn in found["dialogue_zh_0"].utterances] == [1, 2, 3, 4]
@@ -133,11 +133,11 @@ def test_a_record_joins_the_rows_of_its_dialogue_only() -> None:
 
 
 def test_a_person_is_described_in_the_language_with_every_fact_that_is_known() -> None:
-    english = describe(facts_of(character(1)), "en").splitlines()
+    english = describe(collect_facts(character(1)), "en").splitlines()
     assert len(english) == len(FACTS)
     assert english[:3] == ["Name: Ada 1", "Gender: female", "Age: 34"]
-    assert "Character traits: openness High, conscientiousness Low" in describe(facts_of(character(1)), "en")
-    chinese = describe(facts_of(character(1, "zh")), "zh")
+    assert "Character traits: openness High, conscientiousness Low" in describe(collect_facts(character(1)), "en")
+    chinese = describe(collect_facts(character(1, "zh")), "zh")
     assert "性别：女" in chinese
     assert "年龄段：成年" in chinese
     assert "道德观：关怀" in chinese
@@ -146,5 +146,5 @@ def test_a_person_is_described_in_the_language_with_every_fact_that_is_known() -
 
 def test_a_transcript_numbers_its_turns_when_asked() -> None:
     turns = [(1, "Hello."), (2, "Hi.")]
-    assert transcript(("Ada", "Ben"), turns) == "Ada: Hello.\nBen: Hi."
-    assert transcript(("Ada", "Ben"), turns, numbered=True) == "1. Ada: Hello.\n2. Ben: Hi."
+    assert write_transcript(("Ada", "Ben"), turns) == "Ada: Hello.\nBen: Hi."
+    assert write_transcript(("Ada", "Ben"), turns, numbered=True) == "1. Ada: Hello.\n2. Ben: Hi."

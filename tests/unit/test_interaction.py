@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
-from tasks.interaction.play import Played, Said, play
-from tasks.interaction.prompts import SPEAK, speak_inputs
+from tasks.interaction.play import PlayedEpisode, SpokenTurn, play
+from tasks.interaction.prompts import SPEAK, make_speak_inputs
 from tasks.interaction.task import STAGE
-from tasks.interaction.utterance import Heard, heard, words_of
+from tasks.interaction.utterance import ExtractedUtterance, extract_utterance, recover_words
 from tests.unit.evaluation_build import Bench, Models, episode, texts, use
 
 NAMES = ("Ada Keller", "Ben Ruiz")
@@ -64,23 +64,23 @@ def bench(tmp_path: Path) -> Bench:
     ],
 )
 def test_names_markers_and_borrowed_lines_are_no_part_of_what_is_said(written: str, text: str, ends: bool) -> None:
-    assert heard(written, *NAMES) == Heard(text, ends)
+    assert extract_utterance(written, *NAMES) == ExtractedUtterance(text, ends)
 
 
 @given(st.text(max_size=80))
 def test_an_utterance_is_one_line_whatever_was_written(written: str) -> None:
-    found = heard(written, *NAMES)
+    found = extract_utterance(written, *NAMES)
     assert len(found.text.splitlines()) <= 1 and found.text == found.text.strip()
 
 
 def test_only_words_of_a_side_stand_in_for_a_reply_that_is_not_as_asked() -> None:
-    assert words_of(ModelError("refused", "no", text="I will not.")) == "I will not."
-    assert words_of(ModelError("unreadable", "no JSON", text="<think>hm</think> Good morning.")) == "Good morning."
-    assert words_of(ModelError("unreadable", "broken", text='{"content": "Go')) is None
-    assert words_of(ModelError("unreadable", "empty", text="")) is None
-    assert words_of(ModelError("truncated", "cut", text='{"goal": "mor')) is None
-    assert words_of(ModelError("content_filter", "withheld", text="Good")) is None
-    assert words_of(ModelError("context_overflow", "full")) is None
+    assert recover_words(ModelError("refused", "no", text="I will not.")) == "I will not."
+    assert recover_words(ModelError("unreadable", "no JSON", text="<think>hm</think> Good morning.")) == "Good morning."
+    assert recover_words(ModelError("unreadable", "broken", text='{"content": "Go')) is None
+    assert recover_words(ModelError("unreadable", "empty", text="")) is None
+    assert recover_words(ModelError("truncated", "cut", text='{"goal": "mor')) is None
+    assert recover_words(ModelError("content_filter", "withheld", text="Good")) is None
+    assert recover_words(ModelError("context_overflow", "full")) is None
 
 
 @pytest.mark.parametrize(
@@ -95,16 +95,16 @@ def test_only_words_of_a_side_stand_in_for_a_reply_that_is_not_as_asked() -> Non
     ],
 )
 def test_what_the_tokens_did_not_last_for_is_heard_as_far_as_it_goes(written: str, said: str) -> None:
-    assert words_of(ModelError("truncated", "cut", text=written)) == said
+    assert recover_words(ModelError("truncated", "cut", text=written)) == said
 
 
 # The play
 
 
-def _play(script: Sequence[str | Exception], max_turns: int = 21) -> tuple[Played, list[int]]:
+def _play(script: Sequence[str | Exception], max_turns: int = 21) -> tuple[PlayedEpisode, list[int]]:
     waiting, asked = list(script), []
 
-    async def speak(speaker: int, turns: tuple[Said, ...]) -> str:
+    async def speak(speaker: int, turns: tuple[SpokenTurn, ...]) -> str:
         asked.append(speaker)
         said = waiting.pop(0)
         if isinstance(said, Exception):
@@ -123,17 +123,17 @@ def test_speaker_one_has_the_odd_turns_and_twenty_one_utterances_are_the_most() 
 
 def test_text_beside_the_marker_is_the_last_utterance() -> None:
     played, asked = _play(["Hello.", "Hi and bye. *ENDING*"])
-    assert played == Played((Said(1, "Hello."), Said(2, "Hi and bye.")), "ended")
+    assert played == PlayedEpisode((SpokenTurn(1, "Hello."), SpokenTurn(2, "Hi and bye.")), "ended")
     assert asked == [1, 2]
 
 
 def test_a_bare_marker_is_not_stored() -> None:
     played, _ = _play(["Hello.", "*ENDING*"])
-    assert played == Played((Said(1, "Hello."),), "ended")
+    assert played == PlayedEpisode((SpokenTurn(1, "Hello."),), "ended")
 
 
 def test_a_talk_that_ends_before_it_begins_is_the_openers_fault() -> None:
-    assert _play(["*ENDING*"])[0] == Played((), "fault", 1)
+    assert _play(["*ENDING*"])[0] == PlayedEpisode((), "fault", 1)
 
 
 def test_a_marker_on_the_last_turn_is_an_end() -> None:
@@ -143,11 +143,11 @@ def test_a_marker_on_the_last_turn_is_an_end() -> None:
 @pytest.mark.parametrize("kind", ["unreadable", "truncated", "content_filter", "context_overflow", "invalid"])
 def test_a_lasting_failure_is_the_fault_of_the_side_and_what_was_said_is_kept(kind: Any) -> None:
     played, _ = _play(["Hello.", ModelError(kind, "no")])
-    assert played == Played((Said(1, "Hello."),), "fault", 2)
+    assert played == PlayedEpisode((SpokenTurn(1, "Hello."),), "fault", 2)
 
 
 def test_a_name_alone_says_nothing() -> None:
-    assert _play(["Hello.", "Ben:"])[0] == Played((Said(1, "Hello."),), "fault", 2)
+    assert _play(["Hello.", "Ben:"])[0] == PlayedEpisode((SpokenTurn(1, "Hello."),), "fault", 2)
 
 
 @pytest.mark.parametrize("error", [ModelError("timeout", "slow"), ModelError("refused", "HTTP 400")])
@@ -182,12 +182,12 @@ def test_the_partners_goal_is_never_shown(language: str, speaker: int) -> None:
 
 
 def _shown(familiarity: int, speaker: int, language: str = "en") -> str:
-    inputs = speak_inputs(episode(familiarity=familiarity, language=language), speaker, "Ada Keller: Hello.", 2)
+    inputs = make_speak_inputs(episode(familiarity=familiarity, language=language), speaker, "Ada Keller: Hello.", 2)
     return "\n".join(message.content for message in SPEAK.render(language, inputs))
 
 
 def test_a_side_reads_the_same_instructions_all_along() -> None:
-    first, later = (speak_inputs(episode(), 1, talk, turn) for talk, turn in (("", 1), ("Ada Keller: Hi.", 3)))
+    first, later = (make_speak_inputs(episode(), 1, talk, turn) for talk, turn in (("", 1), ("Ada Keller: Hi.", 3)))
     assert SPEAK.render("en", first)[0] == SPEAK.render("en", later)[0]
 
 

@@ -12,7 +12,7 @@ from tasks.foundation.errors import ConfigError, ModelError, StoreError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings import load_settings
 from tasks.foundation.tables.evaluation import AwarenessPrediction, Interaction, InteractionTurn
-from tasks.judging.rubric import columns
+from tasks.judging.rubric import list_columns
 from tasks.judging.task import STAGE
 from tests.unit.evaluation_build import Bench, Models, conversation, episode, item, persona, seed, texts, use
 
@@ -151,7 +151,7 @@ async def test_a_turns_judge_sees_the_talk_up_to_the_turn_and_no_label_or_name(m
         assert "A retired pilot, number 1" in shown
         assert "move the hives before winter" not in shown, "the final intent is for the final judge"
         assert "Thank you, that is it." not in shown
-        assert all(name in shown for name in columns())
+        assert all(name in shown for name in list_columns())
     (final,) = [texts(call) for call in models.calls if call.schema_name == "FinalOpinion"]
     assert "move the hives before winter" in final and "Answer three." in final and "Thank you, that is it." in final
     for shown in (*turns, final):
@@ -165,7 +165,7 @@ async def test_a_turns_judge_sees_the_talk_up_to_the_turn_and_no_label_or_name(m
 async def test_every_sub_score_lands_in_its_own_column(models: Models, bench: Bench) -> None:
     await _give_conversations(bench, conversation("c1", ["Answer."]))
     # 0, 0.5, 1, 0, 0.5, 1 … along the fifteen
-    given = {name: place % 3 / 2 for place, name in enumerate(columns())}
+    given = {name: place % 3 / 2 for place, name in enumerate(list_columns())}
     models.answer = lambda call: (
         json.dumps({name: {"reason": name[:9], "score": score} for name, score in given.items()})
         if call.schema_name == "TurnOpinion"
@@ -173,7 +173,7 @@ async def test_every_sub_score_lands_in_its_own_column(models: Models, bench: Be
     )
     await bench.run(STAGE, JUDGE)
     (row,) = bench.rows("select * from turn_judgements")
-    assert {name: row[name] for name in columns()} == given
+    assert {name: row[name] for name in list_columns()} == given
     assert json.loads(row["reasons"])["persona_style"] == "persona_s"
     assert (row["judge"], row["family"], row["scored_by"]) == (JUDGE, "a", "judge")
     (final,) = bench.rows("select completed, satisfaction, reason from final_intent_judgements")
@@ -191,8 +191,8 @@ async def test_split_by_dimension_three_requests_make_one_row(models: Models, be
     # two readable dimensions, one asked three times, and the final intent
     assert len(models.calls) == 1 + 3 + 1 + 1
     (row,) = bench.rows("select * from turn_judgements")
-    scored = [name for name in columns() if row[name] is not None]
-    assert scored == [name for name in columns() if not name.startswith("persona")]
+    scored = [name for name in list_columns() if row[name] is not None]
+    assert scored == [name for name in list_columns() if not name.startswith("persona")]
     assert row["unscored_kind"] == "unreadable"
 
 
@@ -235,7 +235,7 @@ async def test_an_unreadable_judgement_is_a_row_without_scores(models: Models, b
     commit = await bench.run(STAGE, JUDGE)
     assert commit is not None and (commit.accounting.n_produced, commit.accounting.n_failed) == (2, 0)
     (turn,) = bench.rows("select * from turn_judgements")
-    assert [turn[name] for name in columns()] == [None] * 15
+    assert [turn[name] for name in list_columns()] == [None] * 15
     assert (turn["unscored_kind"], turn["reasons"], turn["scored_by"]) == ("unreadable", None, "judge")
     (final,) = bench.rows("select completed, satisfaction, unscored_kind from final_intent_judgements")
     assert final == {"completed": None, "satisfaction": None, "unscored_kind": "unreadable"}

@@ -14,7 +14,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.reply import BadReply, read, schema_of
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.evaluation import AwarenessPrediction, TurnJudgement
-from tasks.judging.compare import answer_of, asked_for
+from tasks.judging.compare import read_answer, select_asked
 from tasks.judging.families import Party, check_families
 from tasks.judging.prompts import (
     AWARENESS,
@@ -29,9 +29,9 @@ from tasks.judging.prompts import (
     Scored10,
     TurnInputs,
 )
-from tasks.judging.rows import Judge, Unscored, awareness_row, final_row, interaction_row, turn_row
-from tasks.judging.rubric import columns, lines, portions, turn_reply
-from tasks.judging.subsample import stratified
+from tasks.judging.rows import Judge, Unscored, make_awareness_row, make_final_row, make_interaction_row, make_turn_row
+from tasks.judging.rubric import describe_columns, list_columns, make_turn_reply, split_columns
+from tasks.judging.subsample import draw_stratified
 
 JUDGE = Judge("scripted-a", "a")
 
@@ -49,7 +49,7 @@ def _scored(score: int) -> Scored10:
 
 def test_the_rubric_is_the_fifteen_columns_of_turn_judgements_in_three_dimensions() -> None:
     fields = [name for name in TurnJudgement.model_fields if name.startswith(("empathy", "persona", "anthropo"))]
-    assert list(columns()) == fields
+    assert list(list_columns()) == fields
     assert Counter(label.group for label in taxonomy("rubric").labels) == {
         "empathy": 5,
         "persona": 5,
@@ -61,10 +61,10 @@ def test_the_rubric_is_the_fifteen_columns_of_turn_judgements_in_three_dimension
 
 
 def test_one_request_holds_all_fifteen_or_three_hold_a_dimension_each() -> None:
-    assert [len(names) for names in portions("none")] == [15]
-    assert [len(names) for names in portions("dimension")] == [5, 5, 5]
-    assert [name for names in portions("dimension") for name in names] == list(columns())
-    assert len(lines(columns(), "zh")) == 15
+    assert [len(names) for names in split_columns("none")] == [15]
+    assert [len(names) for names in split_columns("dimension")] == [5, 5, 5]
+    assert [name for names in split_columns("dimension") for name in names] == list(list_columns())
+    assert len(describe_columns(list_columns(), "zh")) == 15
 
 
 def _reply(score: Any) -> str:
@@ -73,18 +73,18 @@ def _reply(score: Any) -> str:
 
 @pytest.mark.parametrize("score", [0, 0.5, 1, 1.0])
 def test_the_half_scale_takes_its_three_values(score: Any) -> None:
-    model = turn_reply(("empathy_support",), "half")
+    model = make_turn_reply(("empathy_support",), "half")
     assert read(_reply(score), model, "stop").empathy_support.score == score
 
 
 @pytest.mark.parametrize("score", [0.7, 2, -1, "1", True, None, 0.25])
 def test_any_other_value_is_invalid_and_never_clamped(score: Any) -> None:
     with pytest.raises(BadReply):
-        read(_reply(score), turn_reply(("empathy_support",), "half"), "stop")
+        read(_reply(score), make_turn_reply(("empathy_support",), "half"), "stop")
 
 
 def test_the_binary_scale_has_no_half() -> None:
-    model = turn_reply(("empathy_support",), "binary")
+    model = make_turn_reply(("empathy_support",), "binary")
     assert read(_reply(1), model, "stop").empathy_support.score == 1
     with pytest.raises(BadReply):
         read(_reply(0.5), model, "stop")
@@ -92,8 +92,8 @@ def test_the_binary_scale_has_no_half() -> None:
 
 
 def test_a_reply_gives_every_reason_before_its_score_and_misses_none() -> None:
-    schema = schema_of(turn_reply(columns(), "half"))
-    assert schema["required"] == list(columns())
+    schema = schema_of(make_turn_reply(list_columns(), "half"))
+    assert schema["required"] == list(list_columns())
     assert all(list(part["properties"]) == ["reason", "score"] for part in schema["properties"].values())
     assert list(FinalOpinion.model_fields) == ["reason", "completed", "satisfaction"]
 
@@ -115,13 +115,13 @@ def test_a_score_of_ten_points_is_a_whole_number_in_range_or_unreadable(plain: A
 
 
 def test_an_opinion_becomes_a_row_with_its_reasons() -> None:
-    row = awareness_row(_prediction("{}"), JUDGE, AwarenessOpinion(accuracy=_scored(7), hallucination=_scored(9)))
+    row = make_awareness_row(_prediction("{}"), JUDGE, AwarenessOpinion(accuracy=_scored(7), hallucination=_scored(9)))
     assert (row.accuracy, row.hallucination, row.accuracy_reason) == (7, 9, "because")
     assert (row.scored_by, row.unscored_kind, row.judge) == ("judge", None, "scripted-a")
 
 
 def test_an_empty_prediction_scores_nought_by_rule_and_an_unreadable_judgement_nothing() -> None:
-    by_rule, unscored = (awareness_row(_prediction(None), JUDGE, x) for x in (None, Unscored("unreadable")))
+    by_rule, unscored = (make_awareness_row(_prediction(None), JUDGE, x) for x in (None, Unscored("unreadable")))
     assert (by_rule.accuracy, by_rule.hallucination, by_rule.scored_by) == (0, 0, "rule")
     assert (unscored.accuracy, unscored.hallucination, unscored.scored_by) == (None, None, "judge")
     assert unscored.unscored_kind == "unreadable"
@@ -131,41 +131,44 @@ def test_an_interaction_is_scored_by_judge_or_rule_or_not() -> None:
     opinion = InteractionOpinion(
         goal_achievement=_scored(1), believability=_scored(2), skillfulness=_scored(3), realistic=_scored(4)
     )
-    judged = interaction_row("i", JUDGE, opinion)
+    judged = make_interaction_row("i", JUDGE, opinion)
     assert (judged.goal_achievement, judged.believability, judged.skillfulness, judged.realistic) == (1, 2, 3, 4)
     assert json.loads(judged.reasons or "") == dict.fromkeys(InteractionOpinion.model_fields, "because")
-    fault = interaction_row("i", JUDGE, None)
+    fault = make_interaction_row("i", JUDGE, None)
     assert (fault.goal_achievement, fault.realistic, fault.scored_by, fault.reasons) == (0, 0, "rule", None)
-    void = interaction_row("i", JUDGE, Unscored("infra_fault"), by_rule=True)
+    void = make_interaction_row("i", JUDGE, Unscored("infra_fault"), by_rule=True)
     assert (void.goal_achievement, void.unscored_kind, void.scored_by) == (None, "infra_fault", "rule")
 
 
 def test_a_turn_keeps_what_was_readable_of_three_requests() -> None:
-    reply = turn_reply(portions("dimension")[0], "half").model_validate(
-        {name: {"reason": f"r{place}", "score": place % 3 / 2} for place, name in enumerate(portions("dimension")[0])}
+    reply = make_turn_reply(split_columns("dimension")[0], "half").model_validate(
+        {
+            name: {"reason": f"r{place}", "score": place % 3 / 2}
+            for place, name in enumerate(split_columns("dimension")[0])
+        }
     )
-    opinions: dict[str, Any] = dict.fromkeys(columns(), Unscored("truncated"))
-    opinions |= dict.fromkeys(portions("dimension")[0], reply)
-    row = turn_row("c", 1, JUDGE, opinions)
+    opinions: dict[str, Any] = dict.fromkeys(list_columns(), Unscored("truncated"))
+    opinions |= dict.fromkeys(split_columns("dimension")[0], reply)
+    row = make_turn_row("c", 1, JUDGE, opinions)
     # places 0 … 4 → 0/2, 1/2, 2/2, 0/2, 1/2
-    scores = [getattr(row, name) for name in columns()]
+    scores = [getattr(row, name) for name in list_columns()]
     assert scores == [0, 0.5, 1, 0, 0.5, *[None] * 10]
     assert row.unscored_kind == "truncated" and row.family == "a"
-    assert json.loads(row.reasons or "") == dict(zip(columns()[:5], ["r0", "r1", "r2", "r3", "r4"], strict=True))
+    assert json.loads(row.reasons or "") == dict(zip(list_columns()[:5], ["r0", "r1", "r2", "r3", "r4"], strict=True))
 
 
 def test_a_turn_without_an_answer_is_fifteen_noughts_by_rule() -> None:
-    row = turn_row("c", 3, JUDGE, None)
-    assert [getattr(row, name) for name in columns()] == [0.0] * 15
+    row = make_turn_row("c", 3, JUDGE, None)
+    assert [getattr(row, name) for name in list_columns()] == [0.0] * 15
     assert (row.scored_by, row.reasons, row.unscored_kind, row.turn_index) == ("rule", None, None, 3)
 
 
 def test_a_final_intent_is_met_or_not_or_unscored() -> None:
-    met = final_row("c", JUDGE, FinalOpinion(reason="helped", completed=True, satisfaction=4))
+    met = make_final_row("c", JUDGE, FinalOpinion(reason="helped", completed=True, satisfaction=4))
     assert (met.completed, met.satisfaction, met.reason, met.scored_by) == (True, 4, "helped", "judge")
-    fault = final_row("c", JUDGE, None)
+    fault = make_final_row("c", JUDGE, None)
     assert (fault.completed, fault.satisfaction, fault.scored_by) == (False, 1, "rule")
-    unscored = final_row("c", JUDGE, Unscored("invalid"))
+    unscored = make_final_row("c", JUDGE, Unscored("invalid"))
     assert (unscored.completed, unscored.satisfaction, unscored.unscored_kind) == (None, None, "invalid")
 
 
@@ -180,16 +183,16 @@ def test_a_label_that_the_gold_lacks_is_not_held_against_the_target() -> None:
             "participant2": {"name": "Ben", "hobby": "go"},
         }
     }
-    assert asked_for(gold, predicted) == {
+    assert select_asked(gold, predicted) == {
         "persona": {"participant1": {"name": "Ada"}, "participant2": {"name": "Ben", "hobby": "go"}}
     }
 
 
 def test_the_judge_sees_labels_else_the_text_without_its_reasoning() -> None:
-    assert answer_of('{"a":1}', _prediction('{"a":2,"b":3}', "raw")) == '{"a":2}'
-    assert answer_of("{}", _prediction(None, "<think>secret</think> They want ovens.")) == "They want ovens."
-    assert answer_of("{}", _prediction(None, "<think>only thoughts")) == ""
-    assert answer_of("{}", _prediction(None, " \n")) == ""
+    assert read_answer('{"a":1}', _prediction('{"a":2,"b":3}', "raw")) == '{"a":2}'
+    assert read_answer("{}", _prediction(None, "<think>secret</think> They want ovens.")) == "They want ovens."
+    assert read_answer("{}", _prediction(None, "<think>only thoughts")) == ""
+    assert read_answer("{}", _prediction(None, " \n")) == ""
 
 
 # The sample
@@ -197,7 +200,7 @@ def test_the_judge_sees_labels_else_the_text_without_its_reasoning() -> None:
 
 def test_a_sample_is_spread_evenly_over_cells() -> None:
     cells = {f"{pool}{target}{number}": (pool, target) for pool in "pq" for target in "xyz" for number in range(9)}
-    drawn = stratified(cells, 8, seed=1)
+    drawn = draw_stratified(cells, 8, seed=1)
     # 8 over 6 cells: one each, and a second one in two of them
     assert sorted(Counter(cells[one] for one in drawn).values()) == [1, 1, 1, 1, 2, 2]
     assert len(set(drawn)) == 8
@@ -205,15 +208,15 @@ def test_a_sample_is_spread_evenly_over_cells() -> None:
 
 def test_a_small_cell_leaves_its_share_to_the_others() -> None:
     cells = {"a1": ("a",), **{f"b{number}": ("b",) for number in range(9)}}
-    assert Counter(one[0] for one in stratified(cells, 6, seed=1)) == {"a": 1, "b": 5}
+    assert Counter(one[0] for one in draw_stratified(cells, 6, seed=1)) == {"a": 1, "b": 5}
 
 
 @given(st.permutations([f"c{number}" for number in range(12)]), st.integers(0, 15))
 def test_a_sample_does_not_depend_on_row_order_and_a_larger_one_holds_the_smaller(order: list[str], n: int) -> None:
     cells = {one: (str(int(one[1:]) % 3),) for one in order}
-    drawn = stratified(cells, n, seed=4)
-    assert drawn == stratified(dict(sorted(cells.items())), n, seed=4)
-    assert drawn == stratified(cells, n + 1, seed=4)[:n]
+    drawn = draw_stratified(cells, n, seed=4)
+    assert drawn == draw_stratified(dict(sorted(cells.items())), n, seed=4)
+    assert drawn == draw_stratified(cells, n + 1, seed=4)[:n]
     assert len(drawn) == min(n, 12)
 
 

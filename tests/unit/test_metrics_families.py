@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.metrics.accuracy import Turns, accuracy, label_f1, unreadable_share
-from tasks.metrics.alpha_sweep import rank_changes
+from tasks.metrics.alpha_sweep import compare_ranks
 from tasks.metrics.cells import Units
-from tasks.metrics.compare import Side, best_of, paired_differences
-from tasks.metrics.completion import completion_metrics, satisfaction
-from tasks.metrics.demo_scores import demo_metrics, scores_of
-from tasks.metrics.drift import alignment, intent_text, pair_text, turn_drifts, vectors_of
+from tasks.metrics.compare import Side, find_best, paired_differences
+from tasks.metrics.completion import compute_completion_metrics, satisfaction
+from tasks.metrics.demo_scores import collect_scores, compute_demo_metrics
+from tasks.metrics.drift import alignment, compute_turn_drifts, encode_texts, intent_text, pair_text
 from tasks.metrics.observed import Measure, Observed, mean_over_units, measure
-from tasks.metrics.panel import panel_scores, panel_verdicts
+from tasks.metrics.panel import combine_scores, combine_verdicts
 from tasks.metrics.score_agreement import thirds
 from tasks.metrics.simulator_health import (
     Heard,
@@ -27,7 +27,7 @@ from tasks.metrics.simulator_health import (
     tokens,
     verbosity_variation,
 )
-from tasks.metrics.subjective import subjective_metrics, weighted_by_alpha
+from tasks.metrics.subjective import compute_subjective_metrics, weighted_by_alpha
 
 NAN = np.nan
 NONE = Bootstrap(0, 0)
@@ -60,8 +60,8 @@ def found(observed: Observed) -> Measure:
     ],
 )
 def test_panel_rules(given: list[float], majority: float, mean: float) -> None:
-    assert panel_scores(np.array(given), "majority") == pytest.approx(majority, nan_ok=True)
-    assert panel_scores(np.array(given), "mean") == pytest.approx(mean, nan_ok=True)
+    assert combine_scores(np.array(given), "majority") == pytest.approx(majority, nan_ok=True)
+    assert combine_scores(np.array(given), "mean") == pytest.approx(mean, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_panel_rules(given: list[float], majority: float, mean: float) -> None:
     ],
 )
 def test_a_verdict_needs_a_strict_majority_of_the_configured_panel(votes: list[float], verdict: float) -> None:
-    assert panel_verdicts(np.array(votes)) == pytest.approx(verdict, nan_ok=True)
+    assert combine_verdicts(np.array(votes)) == pytest.approx(verdict, nan_ok=True)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, NAN]), min_size=1, max_size=6), st.randoms())
@@ -85,7 +85,7 @@ def test_the_order_of_judges_never_matters(scores: list[float], random: object) 
     shuffled = list(scores)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     for rule in ("majority", "mean"):
-        one, other = (panel_scores(np.array(each), rule) for each in (scores, shuffled))  # type: ignore[arg-type]
+        one, other = (combine_scores(np.array(each), rule) for each in (scores, shuffled))  # type: ignore[arg-type]
         assert one == pytest.approx(other, nan_ok=True)
 
 
@@ -96,7 +96,7 @@ def test_ficr_counts_undecided_dialogues_as_not_completed() -> None:
     completed = np.array([[1, 1], [1, 0], [1, NAN], [0, 0], [1, 1], [NAN, NAN]], dtype=float)
     judged = np.array([True, True, True, True, True, False])
     void = np.array([False, False, False, False, True, False])
-    ficr, undecided = (found(each) for each in completion_metrics(completed, judged, void))
+    ficr, undecided = (found(each) for each in compute_completion_metrics(completed, judged, void))
     assert (ficr.value, ficr.n, ficr.n_unscored, ficr.n_fault) == (0.25, 4, 1, 1)
     assert (undecided.value, undecided.n) == (0.5, 4)
 
@@ -167,7 +167,7 @@ def unit(angle: float) -> np.ndarray:
 
 def test_drift_is_exactly_zero_for_equal_labels_and_one_for_an_unreadable_prediction() -> None:
     vectors = {"a": unit(0.3) * (1 + 1e-7), "b": unit(0.3 + np.pi / 3)}
-    found = turn_drifts(["a", "a", "a"], ["a", "b", None], vectors)
+    found = compute_turn_drifts(["a", "a", "a"], ["a", "b", None], vectors)
     assert found[0] == 0.0
     assert found[1:] == pytest.approx([0.5, 1.0], abs=1e-6)
 
@@ -188,9 +188,9 @@ def test_each_text_is_encoded_once_in_an_order_of_its_own() -> None:
         asked.append(list(texts))  # type: ignore[call-overload]
         return np.eye(2, dtype=np.float32)
 
-    assert set(vectors_of(["b", None, "a", "b"], encode)) == {"a", "b"}
+    assert set(encode_texts(["b", None, "a", "b"], encode)) == {"a", "b"}
     assert asked == [["a", "b"]]
-    assert vectors_of([None], encode) == {}
+    assert encode_texts([None], encode) == {}
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def dimension(scores: list[list[float]], alpha: float = 0.10) -> dict[str, Obser
     position = np.concatenate([np.arange(1, len(each) + 1) for each in scores]) if scores else np.zeros(0, dtype=int)
     sub = np.repeat(np.concatenate([np.array(each, dtype=float) for each in scores])[:, None], 15, axis=1)
     void = np.zeros(len(scores), dtype=bool)
-    return {each.metric: each for each in subjective_metrics(sub, conversation, position, void, alpha)}
+    return {each.metric: each for each in compute_subjective_metrics(sub, conversation, position, void, alpha)}
 
 
 def test_a_dimension_weighted_unweighted_and_its_parts() -> None:
@@ -281,7 +281,7 @@ def test_a_rank_flip_in_a_sweep_of_ours() -> None:
         for each in swept
         if each.metric == "empathy_weighted"
     }
-    (change,) = rank_changes(scores)
+    (change,) = compare_ranks(scores)
     assert (change.alphas, change.tau, change.flips) == ((0.05, 0.45), -1.0, (("b", "a"),))
 
 
@@ -290,14 +290,14 @@ def test_a_rank_flip_in_a_sweep_of_ours() -> None:
 
 def test_demo_scores_pool_every_scored_number() -> None:
     # two predictions (goal, scene) by two judges; one number is unscored, one unit void
-    awareness = scores_of(
+    awareness = collect_scores(
         np.array([[[8, 6], [7, NAN]], [[1, 3], [2, 2]], [[9, 9], [9, 9]]], dtype=float),
         np.array([[0, 0], [2, 2], [0, 0]]),
         4,
         np.array([False, False, True]),
     )
-    interaction = scores_of(np.full((3, 2, 4), NAN), np.tile(np.arange(4), (3, 1)), 4, np.zeros(3, dtype=bool))
-    metrics = {each.metric: found(each) for each in demo_metrics(awareness, interaction)}
+    interaction = collect_scores(np.full((3, 2, 4), NAN), np.tile(np.arange(4), (3, 1)), 4, np.zeros(3, dtype=bool))
+    metrics = {each.metric: found(each) for each in compute_demo_metrics(awareness, interaction)}
     assert (metrics["goal"].value, metrics["goal"].n, metrics["goal"].n_unscored, metrics["goal"].n_fault) == (
         7.0,
         3,
@@ -334,10 +334,10 @@ def test_cells_are_the_combinations_that_occur() -> None:
 
 def test_the_best_is_the_highest_or_where_low_is_better_the_lowest() -> None:
     values = {"a": 0.5, "b": 0.7, "c": None, "d": 0.7}
-    assert best_of("latent_accuracy", values) == "b"
-    assert best_of("drift_latent", values) == "a"
-    assert best_of("t_actual", values) is None
-    assert best_of("latent_accuracy", {"a": None}) is None
+    assert find_best("latent_accuracy", values) == "b"
+    assert find_best("drift_latent", values) == "a"
+    assert find_best("t_actual", values) is None
+    assert find_best("latent_accuracy", {"a": None}) is None
 
 
 def sides(a: list[float], b: list[float]) -> tuple[Side, Side]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.metrics.alpha_sweep import rank_changes
+from tasks.metrics.alpha_sweep import compare_ranks
 from tasks.metrics.demo_scores import pooled_overall
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -95,7 +95,7 @@ def sweep(pool: str) -> dict[float, dict[str, float]]:
 )
 def test_the_papers_table_8_holds_rank_flips_that_it_says_are_not_there(pool: str, flips: set[tuple[str, str]]) -> None:
     assert len(EYT) == 17
-    changes = {change.alphas: change for change in rank_changes(sweep(pool))}
+    changes = {change.alphas: change for change in compare_ranks(sweep(pool))}
     assert list(changes) == [(0.05, 0.10), (0.05, 0.15), (0.10, 0.15)]
     assert set(changes[0.05, 0.15].flips) == flips
     tau = changes[0.05, 0.15].tau

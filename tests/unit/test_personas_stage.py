@@ -101,8 +101,8 @@ def test_ranks_count_through_each_pool_and_strata_keep_to_their_quota(run: tuple
 
 async def test_a_character_has_what_was_drawn_and_what_the_designer_wrote(run: tuple[FakeContext, Prepared]) -> None:
     context, prepared = run
-    assert STAGE.briefs is not None and STAGE.work is not None
-    briefs = STAGE.briefs(context, prepared.items[-2:])
+    assert STAGE.load_items is not None and STAGE.work is not None
+    briefs = STAGE.load_items(context, prepared.items[-2:])
     assert list(briefs) and set(briefs) == set(prepared.items[-2:])
     brief = briefs[prepared.items[-1]]
     ask = FakeAsker(SKETCH)

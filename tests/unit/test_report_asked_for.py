@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.report.blocks import Table
-from tasks.report.provenance import asked_for, origins
+from tasks.report.provenance import list_asked_for, list_origins
 from tasks.report.questions import ask
 from tests.contract.sql_rows import Rows, _row, good, tables_of
 from tests.unit.test_report_page import commit, page
@@ -25,7 +25,7 @@ def texts(table: Table | None) -> list[list[str]]:
 
 def asked(rows: Rows, *commits: Any) -> list[list[str]]:
     with tables_of(rows) as connection:
-        return texts(asked_for({each.run: each for each in commits}, ask(connection, "asked_for")))
+        return texts(list_asked_for({each.run: each for each in commits}, ask(connection, "asked_for")))
 
 
 def test_fewer_than_asked_for_is_said_in_words_for_each_pool_and_language() -> None:
@@ -67,9 +67,9 @@ def test_every_number_of_the_settings_is_held_against_its_table() -> None:
 def test_what_no_setting_asks_for_has_no_row_and_nothing_at_all_no_table() -> None:
     with tables_of(good()) as connection:
         there = ask(connection, "asked_for")
-    assert asked_for({}, there) is None
+    assert list_asked_for({}, there) is None
     nothing = settings("conflicts", pairings={"en": 0, "zh": 0}, select=None)
-    assert asked_for({"conflicts": nothing}, there) is None
+    assert list_asked_for({"conflicts": nothing}, there) is None
 
 
 def test_what_was_asked_for_stands_where_rows_went() -> None:
@@ -80,7 +80,7 @@ def test_what_was_asked_for_stands_where_rows_went() -> None:
 def sources(rows: Rows, stage: str, table: str, *said: dict[str, Any]) -> list[list[str]]:
     with tables_of(rows) as connection:
         given = ask(connection, "source_rows").where(table_name=table)
-    return texts(origins({stage: commit(stage, sources=list(said))}, stage, given, "c"))
+    return texts(list_origins({stage: commit(stage, sources=list(said))}, stage, given, "c"))
 
 
 def test_a_pools_source_is_named_by_its_file_without_the_folders_and_its_rows_by_language() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.report import charts
-from tasks.report.axes import LEAST_PART, SCALES, shown, shown_differences
+from tasks.report.axes import LEAST_PART, SCALES, choose_axis, choose_difference_axis
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from tasks.report.axes import LEAST_PART, SCALES, shown, shown_differences
 def test_an_axis_shows_a_quarter_of_the_scale_or_more(
     unit: str, values: list[float], ends: list[float], axis: tuple[float, float]
 ) -> None:
-    assert shown(unit, values, ends) == pytest.approx(axis)
+    assert choose_axis(unit, values, ends) == pytest.approx(axis)
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_an_axis_shows_a_quarter_of_the_scale_or_more(
     ],
 )
 def test_an_axis_of_differences_holds_0(values: list[float], axis: tuple[float, float]) -> None:
-    assert shown_differences("0-10", values, values) == pytest.approx(axis)
+    assert choose_difference_axis("0-10", values, values) == pytest.approx(axis)
 
 
 def test_a_unit_without_a_scale_has_no_such_axis() -> None:
-    assert shown("turns", [2.0, 3.0], []) is None
-    assert shown_differences("turns", [2.0], []) is None
+    assert choose_axis("turns", [2.0, 3.0], []) is None
+    assert choose_difference_axis("turns", [2.0], []) is None
 
 
 @given(st.sampled_from(sorted(SCALES)), st.lists(st.floats(0, 1), min_size=1), st.booleans())
 def test_everything_is_on_the_axis_and_the_axis_on_the_scale(unit: str, parts: list[float], apart: bool) -> None:
     low, high = SCALES[unit]
     values = [low + part * (high - low) for part in parts]
-    axis = (shown_differences if apart else shown)(unit, values, values)
+    axis = (choose_difference_axis if apart else choose_axis)(unit, values, values)
     assert axis is not None
     start, end = axis
     slack = 1e-9 * (high - low)

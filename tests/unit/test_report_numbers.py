@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from tasks.report import numbers
-from tasks.report.blocks import table
+from tasks.report.blocks import make_table
 from tasks.report.leaderboards import (
-    board,
+    explain_marks,
     fewest_conversations,
     fewest_dialogues,
-    legend,
-    ranked,
-    score,
-    too_few,
+    make_board,
+    make_score,
+    rank_targets,
+    warn_of_few,
 )
-from tasks.report.questions import Answer
+from tasks.report.questions import QueryResult
 
 
 @pytest.mark.parametrize(
@@ -103,34 +103,36 @@ def row(target: str, metric: str, value: float | None, **changes: Any) -> tuple[
     return tuple({**plain, **changes}.values())
 
 
-def answer(*rows: tuple[Any, ...]) -> Answer:
-    return Answer("eyt_leaderboard", "-- ?", COLUMNS, rows)
+def answer(*rows: tuple[Any, ...]) -> QueryResult:
+    return QueryResult("eyt_leaderboard", "-- ?", COLUMNS, rows)
 
 
 def test_targets_stand_by_their_headline_and_a_missing_value_is_last() -> None:
     rows = answer(row("b", "ficr", 0.5), row("a", "ficr", 0.5), row("c", "ficr", 0.9), row("d", "ficr", None))
-    found = board(rows, "", {"ficr": "FICR"}, "ficr")
+    found = make_board(rows, "", {"ficr": "FICR"}, "ficr")
     assert found is not None
     assert [target for target, _ in found.rows] == ["c", "a", "b", "d"]
 
 
 def test_the_lowest_drift_is_the_best() -> None:
     by_target = {"a": {"drift_latent": {"value": 0.3}}, "b": {"drift_latent": {"value": 0.1}}}
-    assert ranked(by_target, "drift_latent") == ["b", "a"]
+    assert rank_targets(by_target, "drift_latent") == ["b", "a"]
 
 
 def test_a_board_has_only_the_metrics_that_there_are() -> None:
-    found = board(answer(row("a", "ficr", 0.5)), "", {"satisfaction": "satisfaction", "ficr": "FICR"}, "satisfaction")
+    found = make_board(
+        answer(row("a", "ficr", 0.5)), "", {"satisfaction": "satisfaction", "ficr": "FICR"}, "satisfaction"
+    )
     assert found is not None
     assert [(head.name, head.unit, head.n_unit, head.better) for head in found.heads] == [
         ("ficr", "share", "turn", "higher is better")
     ]
-    assert board(answer(), "", {"ficr": "FICR"}, "ficr") is None
+    assert make_board(answer(), "", {"ficr": "FICR"}, "ficr") is None
 
 
 def test_a_score_carries_its_n_interval_mark_and_what_is_missing() -> None:
     rows = answer(row("a", "ficr", 0.75, ci_low=0.5, ci_high=1.0, n=1200, n_unscored=2, n_fault=1, may_equal_best=True))
-    one = score(rows.records[0])
+    one = make_score(rows.records[0])
     assert (one.value, one.interval, one.n, one.note, one.mark, one.sort) == (
         "0.750",
         "0.500 to 1.000",
@@ -139,26 +141,28 @@ def test_a_score_carries_its_n_interval_mark_and_what_is_missing() -> None:
         "ties",
         0.75,
     )
-    assert score(None).value == "–"
+    assert make_score(None).value == "–"
 
 
 def test_marks_are_explained_where_there_are_any() -> None:
-    plain = board(answer(row("a", "ficr", 0.5)), "", {"ficr": "FICR"}, "ficr")
-    marked = board(answer(row("a", "ficr", 0.5, is_best=True)), "", {"ficr": "FICR"}, "ficr")
-    assert "Bold" not in legend([plain, None])
-    assert "holds 0" in legend([plain, marked])
-    assert legend([None]) == ""
+    plain = make_board(answer(row("a", "ficr", 0.5)), "", {"ficr": "FICR"}, "ficr")
+    marked = make_board(answer(row("a", "ficr", 0.5, is_best=True)), "", {"ficr": "FICR"}, "ficr")
+    assert "Bold" not in explain_marks([plain, None])
+    assert "holds 0" in explain_marks([plain, marked])
+    assert explain_marks([None]) == ""
 
 
 def test_a_missing_interval_is_explained_where_one_is_missing() -> None:
     bounded = row("a", "ficr", 0.5, ci_low=0.25, ci_high=0.75)
     boards = [
-        board(answer(*rows), "", {"ficr": "FICR"}, "ficr")
+        make_board(answer(*rows), "", {"ficr": "FICR"}, "ficr")
         for rows in ((bounded,), (bounded, row("b", "ficr", 0.5)), (bounded, row("b", "ficr", None)))
     ]
     why = "rests on fewer than two dialogues"
-    assert [why in legend([one]) for one in boards] == [False, True, False], "a score that is not there has no interval"
-    assert "bootstrapped by dialogue" in legend(boards[:1])
+    assert [why in explain_marks([one]) for one in boards] == [False, True, False], (
+        "a score that is not there has no interval"
+    )
+    assert "bootstrapped by dialogue" in explain_marks(boards[:1])
 
 
 def test_the_fewest_conversations_are_those_of_a_shown_score_that_counts_conversations() -> None:
@@ -189,19 +193,19 @@ def test_a_score_of_demo_rests_on_no_more_dialogues_than_its_task_has() -> None:
 
 
 def test_few_dialogues_are_a_warning_and_enough_are_none() -> None:
-    assert "as few as 1 dialogue." in too_few(1)
-    assert "as few as 19 dialogues." in too_few(19)
-    assert too_few(20) == too_few(None) == ""
+    assert "as few as 1 dialogue." in warn_of_few(1)
+    assert "as few as 19 dialogues." in warn_of_few(19)
+    assert warn_of_few(20) == warn_of_few(None) == ""
 
 
 def test_a_tables_columns_are_written_by_their_names() -> None:
     columns = ("stage", "kept_percent", "cost_usd", "ci_low", "ci_high", "partial", "n")
-    found = table(Answer("x", "-- ?", columns, (("a", 12.5, None, 0.25, 0.5, True, 1200),)), "caption")
+    found = make_table(QueryResult("x", "-- ?", columns, (("a", 12.5, None, 0.25, 0.5, True, 1200),)), "caption")
     assert [cell.text for cell in found.head] == ["stage", "kept %", "cost $", "95 % interval", "partial", "n"]
     assert [cell.text for cell in found.rows[0]] == ["a", "12.5", "unknown", "0.250 to 0.500", "yes", "1,200"]
     assert [cell.sort for cell in found.rows[0]] == ["a", 12.5, None, 0.25, None, 1200]
 
 
 def test_a_long_table_says_what_it_leaves_out() -> None:
-    found = table(Answer("x", "-- ?", ("n",), tuple((n,) for n in range(450))), "caption")
+    found = make_table(QueryResult("x", "-- ?", ("n",), tuple((n,) for n in range(450))), "caption")
     assert (len(found.rows), found.left_out) == (400, 50)

@@ -19,11 +19,11 @@ from flows.cli import main as cli
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts
-from tasks.report.build import page_of, write_report
-from tasks.report.facts import facts
+from tasks.report.build import make_page, write_report
+from tasks.report.facts import collect_facts
 from tasks.report.questions import ask, rows
-from tasks.report.transcripts import shelves, shortened
-from tasks.report.transcripts.parts import titled
+from tasks.report.transcripts import make_shelves, shorten
+from tasks.report.transcripts.parts import make_title
 from tests.contract.sql_rows import Rows, _row, good, tables_of
 from tests.unit.evaluation_build import Bench, conversation, seed
 
@@ -115,7 +115,7 @@ def full() -> Rows:
 
 def page(rows: Rows, commits: dict[str, Commit] | None = None, transcripts: int = 100) -> Page:
     with tables_of(rows) as connection:
-        return Page(page_of(connection, commits or {}, "b1", transcripts))
+        return Page(make_page(connection, commits or {}, "b1", transcripts))
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +280,7 @@ def test_facets_are_offered_where_there_is_a_choice() -> None:
     first = rows["conversations"][0]
     rows["conversations"].append({**first, "conversation_id": "v2", "target": "m4"})
     with tables_of(rows) as connection:
-        shelf = shelves(connection)[0]
+        shelf = make_shelves(connection)[0]
     assert shelf.facets == [("target", ["m3", "m4"])]
 
 
@@ -289,7 +289,7 @@ def test_a_label_is_shown_beside_what_was_predicted() -> None:
     turn = {**rows["conversation_turns"][0], "gold_latent": "Curiosity", "predicted_latent": "Emotional Relief"}
     rows["conversation_turns"] = [{**turn, "gold_emotion": "Hope", "predicted_emotion": None}]
     with tables_of(rows) as connection:
-        line = shelves(connection)[0].transcripts[0].lines[0]
+        line = make_shelves(connection)[0].transcripts[0].lines[0]
     shown = {label.name: (label.gold, label.found, label.right) for label in line.labels}
     assert shown["latent"] == ("Curiosity", "Emotional Relief", False)
     assert shown["emotion"] == ("Hope", "unreadable", False)
@@ -300,7 +300,7 @@ def test_a_judgement_is_shown_with_its_sums_and_reasons() -> None:
     rows = full()
     rows["turn_judgements"][0] |= {"reasons": '{"empathy_support": "offers help"}', "empathy_support": 1.0}
     with tables_of(rows) as connection:
-        (sheet,) = shelves(connection)[0].transcripts[0].lines[1].sheets
+        (sheet,) = make_shelves(connection)[0].transcripts[0].lines[1].sheets
     assert sheet.title == "Judged by m1: empathy 3, persona 2.5, anthropomorphic 2.5 of 5"
     assert {row.what: (row.value, row.why) for row in sheet.rows}["empathy support"] == ("1", "offers help")
 
@@ -312,7 +312,7 @@ def test_verdicts_stand_with_what_they_are_on() -> None:
         _row("verdicts", **label, outcome="majority", value='"Joy"', changed=True, votes_for=2, votes_cast=3, panel=3)
     )
     with tables_of(rows) as connection:
-        dialogue = shelves(connection)[2].transcripts[0]
+        dialogue = make_shelves(connection)[2].transcripts[0]
     (sheet,) = dialogue.lines[1].sheets
     assert [(row.what, row.value, row.how) for row in sheet.rows] == [
         ("emotion", "Joy", "majority, 2 of 3 votes, changed")
@@ -322,8 +322,8 @@ def test_verdicts_stand_with_what_they_are_on() -> None:
 
 
 def test_text_is_shown_without_what_cannot_be_seen_and_not_for_ever() -> None:
-    assert shortened("a\u202eb\x00c\n\u3000d") == "a\ufffdb\ufffdc\n\u3000d"
-    assert shortened("x" * 8010).endswith("… (10 more characters)")
+    assert shorten("a\u202eb\x00c\n\u3000d") == "a\ufffdb\ufffdc\n\u3000d"
+    assert shorten("x" * 8010).endswith("… (10 more characters)")
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_text_is_shown_without_what_cannot_be_seen_and_not_for_ever() -> None:
     ],
 )
 def test_a_long_title_ends_with_a_word_where_it_has_words(text: str, title: str) -> None:
-    assert titled(text, 18) == title
+    assert make_title(text, 18) == title
 
 
 def test_scripted_and_embedded_models_are_named_as_meaning_nothing() -> None:
@@ -382,13 +382,13 @@ def test_a_waiver_and_what_targets_are_told_are_printed() -> None:
     held = {"conversation@m3": commit("conversation", "m3", settings={"conversation": section}, roles=roles)}
     text = page({}, held).text
     assert "one vendor only" in text
-    known = facts("b1", held, [{"alias": "m2", "family": "f", "provider": "google", "name": "n"}], [])
+    known = collect_facts("b1", held, [{"alias": "m2", "family": "f", "provider": "google", "name": "n"}], [])
     assert known.persona_to_target == ("both",)
     assert [(role.role, role.alias, role.family) for role in known.roles] == [
         ("target", "m3", None),
         ("simulator", "m2", "f"),
     ]
-    told = facts("b1", held, [], [{"persona_to_target": "none"}, {"persona_to_target": "perception"}])
+    told = collect_facts("b1", held, [], [{"persona_to_target": "none"}, {"persona_to_target": "perception"}])
     assert told.persona_to_target == ("none", "perception")
 
 
@@ -419,7 +419,7 @@ def test_nothing_to_draw_is_no_chart() -> None:
     ],
 )
 def test_bars_that_say_no_more_than_their_table_are_not_drawn(counts: list[int | None], told: bool) -> None:
-    assert charts.tells(counts) is told
+    assert charts.tells_something(counts) is told
     records = [{"name": f"{place}", "n": count} for place, count in enumerate(counts)]
     assert (charts.bars("c", records, "name", {"n": "n"}, "times") is not None) is told
     assert (charts.shares("c", records, "name", {"n": "red"}, "rows") is not None) is told

@@ -11,16 +11,16 @@ from tasks.foundation.run.cost_plan import Expected, PlannedCalls
 from tasks.report import charts
 from tasks.report.blocks import Figure, Table
 from tasks.report.build import _tiles
-from tasks.report.cost_section import cost, held_against
-from tasks.report.questions import Answer
+from tasks.report.cost_section import compare_with_plan, cost
+from tasks.report.questions import QueryResult
 from tests.contract.sql_rows import tables_of
 from tests.unit.test_report_page import commit
 
 COSTS = ("stage", "alias", "calls", "from_cache", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
-def costs(*rows: tuple[Any, ...]) -> Answer:
-    return Answer("costs", "select 1", COSTS, rows)
+def costs(*rows: tuple[Any, ...]) -> QueryResult:
+    return QueryResult("costs", "select 1", COSTS, rows)
 
 
 def planned(alias: str, low: float, high: float, dollars: Expected | None = None, purpose: str = "ask") -> PlannedCalls:
@@ -32,12 +32,12 @@ def with_plan(stage: str, *calls: PlannedCalls, member: str | None = None) -> An
     return commit(stage, member, plan=[each.to_json() for each in calls])
 
 
-def page(answer: Answer, commits: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+def page(answer: QueryResult, commits: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     """The blocks of the section by heading."""
     others = {
         "costs": answer,
-        "funnel": Answer("funnel", "", ("stage",), (("voting",), ("judging",))),
-        "models_in_use": Answer("models_in_use", "", ("alias",), ()),
+        "funnel": QueryResult("funnel", "", ("stage",), (("voting",), ("judging",))),
+        "models_in_use": QueryResult("models_in_use", "", ("alias",), ()),
     }
     return {group.heading: group.blocks for group in cost(others.__getitem__, commits, "b1").groups}
 
@@ -49,7 +49,7 @@ def test_a_model_of_several_members_and_purposes_is_one_line_of_its_stage() -> N
             "conversation", planned("y", 1, 4), planned("sim", 2, 8, purpose="more"), member="y"
         ),
     }
-    records = held_against(commits, costs(("conversation", "sim", 5, 1, 100, 20, 0.5)))
+    records = compare_with_plan(commits, costs(("conversation", "sim", 5, 1, 100, 20, 0.5)))
     assert [record["model"] for record in records] == ["x", "sim", "y"]
     sim = records[1]
     assert (sim["calls_low"], sim["calls_high"], sim["calls"]) == (4, 16, 5)
@@ -58,7 +58,7 @@ def test_a_model_of_several_members_and_purposes_is_one_line_of_its_stage() -> N
 
 
 def test_unknown_tokens_and_prices_stay_unknown() -> None:
-    (record,) = held_against(
+    (record,) = compare_with_plan(
         {"v": with_plan("voting", planned("m", 1, 2))}, costs(("voting", "m", 1, 0, None, 3, None))
     )
     assert (record["tokens"], record["dollars"], record["dollars_high"]) == (None, None, None)

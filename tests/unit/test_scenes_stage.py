@@ -268,8 +268,8 @@ def test_a_dialogue_cannot_close_its_own_delimiter(tmp_path: Path) -> None:
 
 def test_the_constant_part_of_the_prompt_comes_first(run: tuple[FakeContext, Prepared]) -> None:
     context, prepared = run
-    assert STAGE.briefs is not None
-    seeds = [seed for seed in STAGE.briefs(context, prepared.items).values() if seed.language == "zh"]
+    assert STAGE.load_items is not None
+    seeds = [seed for seed in STAGE.load_items(context, prepared.items).values() if seed.language == "zh"]
     assert len({DISTIL.render("zh", distil_inputs(seed))[0] for seed in seeds}) == 1
 
 

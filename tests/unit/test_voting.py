@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from tasks.foundation.errors import ConfigError, ModelError
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.reply import BadReply, read, schema_of
-from tasks.voting.ballots import REJECT, Answer, Ballot, ballot_of, verdict_of
+from tasks.voting.ballots import REJECT, Ballot, ReviewAnswer, decide_verdict, make_ballot
 from tasks.voting.panel import Member, Panel, check_families
-from tasks.voting.prompts import REVIEW, VOTE, most_changes, review_reply, vote_reply
-from tasks.voting.tally import Tally, tally
-from tasks.voting.task import STAGE, answers_of, sections_of
+from tasks.voting.prompts import REVIEW, VOTE, limit_changes, make_review_reply, make_vote_reply
+from tasks.voting.tally import Tally, count_votes
+from tasks.voting.task import STAGE, read_answers, split_labels
 from tests.fakes.asker import Asked, FakeAsker
 from tests.unit.dialogue_rows import FakeContext, dialogue, prepared, worked, world
 
-KEEP, UNREAD, GONE = Answer("keep"), Answer(None), Answer("reject", reason="empty")
+KEEP, UNREAD, GONE = ReviewAnswer("keep"), ReviewAnswer(None), ReviewAnswer("reject", reason="empty")
 
 
-def edit(value: Any) -> Answer:
-    return Answer("edit", value, "better")
+def edit(value: Any) -> ReviewAnswer:
+    return ReviewAnswer("edit", value, "better")
 
 
 # The family rule
@@ -83,12 +83,12 @@ def test_the_stage_checks_the_families_of_its_settings() -> None:
 def test_more_than_benchmark_of_the_configured_panel_decides(
     votes: list[int | None], panel: int, expected: Tally[int]
 ) -> None:
-    assert tally(votes, panel) == expected
+    assert count_votes(votes, panel) == expected
 
 
 def test_more_votes_than_members_are_a_fault() -> None:
     with pytest.raises(ValueError, match="at most 2 votes, found 3"):
-        tally([0, 0, 0], 2)
+        count_votes([0, 0, 0], 2)
 
 
 @given(st.lists(st.none() | st.integers(0, 3), max_size=7), st.integers(0, 3), st.randoms())
@@ -96,10 +96,10 @@ def test_the_order_of_the_votes_never_matters_and_a_winner_has_a_strict_majority
     votes: list[int | None], silent: int, random: Any
 ) -> None:
     panel = len(votes) + silent
-    counted = tally(votes, panel)
+    counted = count_votes(votes, panel)
     shuffled = votes[:]
     random.shuffle(shuffled)
-    assert tally(shuffled, panel) == counted
+    assert count_votes(shuffled, panel) == counted
     assert counted.votes_for <= counted.votes_cast <= panel
     assert (counted.outcome == "manual") == (counted.winner is None)
     assert (counted.winner is not None) == (2 * counted.votes_for > panel)
@@ -109,18 +109,18 @@ def test_the_order_of_the_votes_never_matters_and_a_winner_has_a_strict_majority
 # Ballots and verdicts
 
 
-def _verdict(ballot: Ballot, answers: list[Answer], choices: list[str | None], panel: int = 3):
+def _verdict(ballot: Ballot, answers: list[ReviewAnswer], choices: list[str | None], panel: int = 3):
     votes = [None if one is None else ballot.candidates.index(one) for one in choices]
-    return verdict_of("d", ballot, answers, votes, panel)
+    return decide_verdict("d", ballot, answers, votes, panel)
 
 
-def _ballot(*answers: Answer, original: Any = "Fear") -> Ballot:
-    return ballot_of("d", "utterance.1.emotion", original, answers)
+def _ballot(*answers: ReviewAnswer, original: Any = "Fear") -> Ballot:
+    return make_ballot("d", "utterance.1.emotion", original, answers)
 
 
 def test_a_label_that_every_review_keeps_stands_without_a_vote() -> None:
     ballot = _ballot(KEEP, KEEP)
-    verdict = verdict_of("d", ballot, [KEEP, KEEP], [None, None, None], 3)
+    verdict = decide_verdict("d", ballot, [KEEP, KEEP], [None, None, None], 3)
     assert not ballot.disputed
     assert (verdict.outcome, verdict.value, verdict.panel) == ("unanimous", '"Fear"', None)
     assert (verdict.votes_for, verdict.votes_cast, verdict.pending, verdict.changed) == (2, 2, False, False)
@@ -178,10 +178,10 @@ def test_missing_votes_never_help_a_candidate() -> None:
     ],
 )
 def test_keeps_beside_an_unreadable_review_count_as_votes_of_the_configured_panel(
-    answers: list[Answer], outcome: str
+    answers: list[ReviewAnswer], outcome: str
 ) -> None:
     ballot = _ballot(*answers)
-    verdict = verdict_of("d", ballot, answers, [None] * (len(answers) + 1), len(answers) + 1)
+    verdict = decide_verdict("d", ballot, answers, [None] * (len(answers) + 1), len(answers) + 1)
     assert not ballot.disputed
     assert (verdict.outcome, verdict.value, verdict.panel) == (outcome, '"Fear"', None)
     assert verdict.pending == (outcome == "manual")
@@ -195,14 +195,14 @@ ANSWERS = st.lists(
 
 
 @given(ANSWERS, st.data())
-def test_the_order_of_panel_members_never_changes_a_ballot_or_a_verdict(answers: list[Answer], data: Any) -> None:
+def test_the_order_of_panel_members_never_changes_a_ballot_or_a_verdict(answers: list[ReviewAnswer], data: Any) -> None:
     ballot = _ballot(*answers)
     choice = st.none() | st.integers(0, len(ballot.candidates) - 1)
     votes = data.draw(st.lists(choice, min_size=len(answers) + 1, max_size=len(answers) + 1))
-    verdict = verdict_of("d", ballot, answers, votes, len(votes))
+    verdict = decide_verdict("d", ballot, answers, votes, len(votes))
     mixed_answers, mixed_votes = data.draw(st.permutations(answers)), data.draw(st.permutations(votes))
     assert _ballot(*mixed_answers) == ballot
-    assert verdict_of("d", ballot, mixed_answers, mixed_votes, len(votes)) == verdict
+    assert decide_verdict("d", ballot, mixed_answers, mixed_votes, len(votes)) == verdict
     assert (verdict.value is None) == (verdict.outcome == "rejected")
     assert verdict.pending == (verdict.outcome == "manual")
     if verdict.pending:
@@ -212,7 +212,7 @@ def test_the_order_of_panel_members_never_changes_a_ballot_or_a_verdict(answers:
 def test_candidates_are_shuffled_by_the_label_and_not_by_chance() -> None:
     def firsts(dialogue_id: str) -> list[str]:
         answers = [edit("Anger"), edit("Joy")]
-        ballots = (ballot_of(dialogue_id, f"utterance.{turn}.emotion", "Fear", answers) for turn in range(1, 40))
+        ballots = (make_ballot(dialogue_id, f"utterance.{turn}.emotion", "Fear", answers) for turn in range(1, 40))
         return [ballot.candidates[0] for ballot in ballots]
 
     assert firsts("d") == firsts("d") != firsts("e")
@@ -231,7 +231,7 @@ def _change(element: str, value: Any = None, action: str = "edit") -> dict[str, 
 
 
 def _read(*changes: dict[str, Any], paths: tuple[str, ...] = PATHS):
-    return read(json.dumps({"changes": list(changes)}), review_reply(paths, 8), "stop")
+    return read(json.dumps({"changes": list(changes)}), make_review_reply(paths, 8), "stop")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_an_edit_that_does_not_fit_its_element_is_no_reply(change: dict[str, Any
 
 
 def test_the_schema_of_a_review_ties_every_element_to_its_type_and_bounds_the_list() -> None:
-    schema = schema_of(review_reply(PATHS, 4))
+    schema = schema_of(make_review_reply(PATHS, 4))
     changes = schema["properties"]["changes"]
     assert changes["maxItems"] == 4
     by_element = {}
@@ -278,7 +278,7 @@ def test_the_schema_of_a_review_ties_every_element_to_its_type_and_bounds_the_li
 def test_a_review_lists_no_more_changes_than_its_budget_has_room_for(
     labels: int, max_tokens: int, expected: int
 ) -> None:
-    assert most_changes(labels, max_tokens) == expected
+    assert limit_changes(labels, max_tokens) == expected
 
 
 def test_votes_are_asked_for_in_portions_that_fit_the_budget() -> None:
@@ -309,7 +309,7 @@ def test_what_a_review_does_not_list_is_kept_and_an_edit_to_the_same_value_is_a_
         _change("goal.goal1", " Find  OUT"),
         _change("scene.talkway", action="reject"),
     )
-    answers = answers_of(reply, LABELS)
+    answers = read_answers(reply, LABELS)
     assert {path: answer.action for path, answer in answers.items()} == {
         "goal.goal1": "keep",
         "scene.familiarity": "edit",
@@ -328,7 +328,7 @@ def test_two_different_answers_to_one_label_are_no_answer_and_two_alike_are_one(
         _change("scene.talkway", "letter"),
         _change("scene.talkway", "letter"),
     )
-    answers = answers_of(reply, LABELS)
+    answers = read_answers(reply, LABELS)
     assert answers["scene.familiarity"].action is None
     assert answers["scene.talkway"].value == "letter"
 
@@ -336,20 +336,20 @@ def test_two_different_answers_to_one_label_are_no_answer_and_two_alike_are_one(
 def test_an_emotion_is_edited_under_its_canonical_name() -> None:
     path = "utterance.1.emotion"
     reply = _read(_change(path, "愤怒"), paths=(path,))
-    assert answers_of(reply, {path: "Fear"})[path].value == "Anger"
-    assert answers_of(reply, {path: "Anger"})[path].action == "keep"
+    assert read_answers(reply, {path: "Fear"})[path].value == "Anger"
+    assert read_answers(reply, {path: "Anger"})[path].action == "keep"
 
 
 def test_labels_are_shown_in_four_groups_and_utterances_in_chunks() -> None:
     labels = {"goal.goal1": 1, "persona.1.name": 1, "persona.2.name": 1, "scene.topic": 1}
     labels |= {f"utterance.{turn}.{name}": 1 for turn in range(1, 6) for name in ("intent", "text")}
-    sections = sections_of(labels, 2)
+    sections = split_labels(labels, 2)
     assert [len(section) for section in sections] == [1, 2, 1, 4, 4, 2]
     assert list(sections[-1]) == ["utterance.5.intent", "utterance.5.text"]
 
 
 def test_a_vote_is_one_of_the_candidates_shown_or_none() -> None:
-    model = vote_reply((2, 3))
+    model = make_vote_reply((2, 3))
 
     def voted(one: Any, two: Any):
         choices = {"question_1": one, "question_2": two}

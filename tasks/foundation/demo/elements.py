@@ -66,7 +66,7 @@ class StrategyValue(ReplyModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ElementKind:
     """One element of the system. `evaluated`: one of the 23 that models are scored on (a goal's reason
     belongs to goal_completion). `reviewed`: annotators see it; the others only serve construction."""
 
@@ -76,11 +76,11 @@ class Kind:
     reviewed: bool = True
 
 
-def _kinds(group: Group, names: str, **marks: bool) -> tuple[Kind, ...]:
-    return tuple(Kind(group, name, **marks) for name in names.split())
+def _kinds(group: Group, names: str, **marks: bool) -> tuple[ElementKind, ...]:
+    return tuple(ElementKind(group, name, **marks) for name in names.split())
 
 
-CATALOGUE: tuple[Kind, ...] = (
+CATALOGUE: tuple[ElementKind, ...] = (
     *_kinds("goal", "goal1 goal2 goal_completion"),
     *_kinds("goal", "reason", evaluated=False),
     *_kinds("goal", "goal_type", evaluated=False, reviewed=False),
@@ -98,10 +98,10 @@ CATALOGUE: tuple[Kind, ...] = (
 )
 """Every element, in the order in which it is shown: 23 evaluated ones and those used in construction."""
 
-_BY_NAME: dict[tuple[str, str], Kind] = {(kind.group, kind.name): kind for kind in CATALOGUE}
+_BY_NAME: dict[tuple[str, str], ElementKind] = {(kind.group, kind.name): kind for kind in CATALOGUE}
 
 
-def kind_of(path: str) -> Kind:
+def find_kind(path: str) -> ElementKind:
     """The element of a path; ValueError for a path that names none."""
     match = _PATH.fullmatch(path)
     kind = _BY_NAME.get((match["group"] or match["numbered"], match["name"])) if match else None
@@ -116,7 +116,7 @@ def number_of(path: str) -> int | None:
     return int(match["number"]) if match and match["number"] else None
 
 
-def path_of(kind: Kind, number: int | None = None) -> str:
+def path_of(kind: ElementKind, number: int | None = None) -> str:
     """`persona`, `hobby` and 1 → `persona.1.hobby`; goal and scene elements take no number."""
     middle = "" if number is None else f"{number}."
     return f"{kind.group}.{middle}{kind.name}"
@@ -132,13 +132,13 @@ def list_of(item: Any, low: int, high: int) -> Any:
     return Annotated[GenericAlias(list, (item,)), Field(min_length=low, max_length=high)]
 
 
-def names_in(taxonomy_name: str) -> Any:
+def list_names(taxonomy_name: str) -> Any:
     """The labels of a taxonomy as a `Literal` type."""
     return Literal[taxonomy(taxonomy_name).names]
 
 
 @cache
-def value_type(kind: Kind) -> Any:
+def make_value_type(kind: ElementKind) -> Any:
     """The pydantic annotation of an element's value: what an edit must be, as JSON."""
     return _special_types().get((kind.group, kind.name)) or text_of(_TEXT_LENGTHS.get(kind.name, 120))
 
@@ -149,29 +149,29 @@ _TEXT_LENGTHS = {"goal1": 240, "goal2": 240, "reason": 240, "text": 600, "backgr
 def _special_types() -> dict[tuple[str, str], Any]:
     return {
         ("goal", "goal_completion"): Score10,
-        ("goal", "goal_type"): names_in("goal_type"),
+        ("goal", "goal_type"): list_names("goal_type"),
         ("persona", "gender"): Literal["M", "F", "Unknown"],
-        ("persona", "age"): names_in("age_band"),
+        ("persona", "age"): list_names("age_band"),
         ("persona", "big_five"): BigFiveValue,
         ("persona", "moral_values"): list_of(text_of(40), 1, 5),
         ("persona", "personal_values"): list_of(text_of(40), 1, 5),
         ("scene", "familiarity"): Score10,
-        ("scene", "talkway"): names_in("talkway"),
+        ("scene", "talkway"): list_names("talkway"),
         ("scene", "workflow"): list_of(text_of(120), *WORKFLOW_STEPS),
         ("scene", "summary"): list_of(text_of(240), 2, 2),
-        ("utterance", "sentiment"): names_in("sentiment"),
+        ("utterance", "sentiment"): list_names("sentiment"),
         ("utterance", "stance"): list_of(StanceValue, 0, MOST_STANCES),
         ("utterance", "strategy"): StrategyValue,
     }
 
 
-def checked(path: str, value: Any) -> Any:
+def check_value(path: str, value: Any) -> Any:
     """`value` as plain JSON data, if the element may have it; pydantic's ValidationError (a ValueError) if not.
 
     An emotion that is one of the seven in another spelling or in Chinese becomes its canonical name.
     """
-    kind = kind_of(path)
-    adapter = TypeAdapter(value_type(kind))
+    kind = find_kind(path)
+    adapter = TypeAdapter(make_value_type(kind))
     plain = adapter.dump_python(adapter.validate_json(canonical_json(plain_data(value)), strict=True))
     return canonical_emotion(plain) if kind.name == "emotion" else plain
 
@@ -192,7 +192,7 @@ def canonical_emotion(word: str) -> str:
     return word.strip()
 
 
-def labels_of(record: Record) -> dict[str, Any]:
+def collect_labels(record: Record) -> dict[str, Any]:
     """Every label of a dialogue as it was made, by path, as JSON data, in the order of the catalogue."""
     people = enumerate((_persona(record, 1), _persona(record, 2)), start=1)
     numbered: dict[str, Sequence[tuple[int | None, Mapping[str, Any]]]] = {
@@ -231,9 +231,9 @@ def _scene(record: Record) -> dict[str, Any]:
     }
 
 
-def reviewed_labels(record: Record) -> dict[str, Any]:
+def collect_reviewed_labels(record: Record) -> dict[str, Any]:
     """The labels that annotators review, by path, in order."""
-    return {path: value for path, value in labels_of(record).items() if kind_of(path).reviewed}
+    return {path: value for path, value in collect_labels(record).items() if find_kind(path).reviewed}
 
 
 def comparison_key(value: Any) -> str:

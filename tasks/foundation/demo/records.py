@@ -42,14 +42,14 @@ class Record:
         return (self.dialogue.speaker1, self.dialogue.speaker2)
 
 
-def records(read: Read, dialogue_ids: Sequence[str]) -> dict[str, Record]:
+def load_records(read: Read, dialogue_ids: Sequence[str]) -> dict[str, Record]:
     """The records of the given dialogues by id, in the order asked for."""
-    dialogues = rows_by(read, "dialogues", Dialogue, "dialogue_id", dialogue_ids)
+    dialogues = load_rows_by(read, "dialogues", Dialogue, "dialogue_id", dialogue_ids)
     pairing_ids = [dialogue.pairing_id for dialogue in dialogues.values()]
-    pairings = rows_by(read, "pairings", Pairing, "pairing_id", pairing_ids)
-    conflicts = rows_by(read, "conflicts", Conflict, "pairing_id", pairing_ids)
+    pairings = load_rows_by(read, "pairings", Pairing, "pairing_id", pairing_ids)
+    conflicts = load_rows_by(read, "conflicts", Conflict, "pairing_id", pairing_ids)
     scenes, characters = scenes_and_characters(read, pairings.values())
-    turns = groups_by(read, "utterances", Utterance, "dialogue_id", dialogue_ids)
+    turns = load_groups_by(read, "utterances", Utterance, "dialogue_id", dialogue_ids)
     found = {}
     for dialogue_id in dialogue_ids:
         dialogue = dialogues[dialogue_id]
@@ -71,17 +71,17 @@ def scenes_and_characters(read: Read, pairings: Iterable[Pairing]) -> tuple[dict
     character_ids = [name for pairing in pairings for name in (pairing.character1_id, pairing.character2_id)]
     scene_ids = [pairing.scene_id for pairing in pairings]
     return (
-        rows_by(read, "scenes", Scene, "scene_id", scene_ids),
-        rows_by(read, "characters", Character, "character_id", character_ids),
+        load_rows_by(read, "scenes", Scene, "scene_id", scene_ids),
+        load_rows_by(read, "characters", Character, "character_id", character_ids),
     )
 
 
-def rows_by(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> dict[str, R]:
+def load_rows_by(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> dict[str, R]:
     """The rows of a table whose `key` is among `keys`, by that key. KeyError-free: absent keys are absent."""
     return {getattr(row, key): row for row in _rows(read, table, model, key, keys)}
 
 
-def groups_by(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> dict[str, list[R]]:
+def load_groups_by(read: Read, table: str, model: type[R], key: str, keys: Iterable[str]) -> dict[str, list[R]]:
     """As `rows_by`, where several rows have a key; each group in key order of the table."""
     groups: dict[str, list[R]] = {}
     for row in _rows(read, table, model, key, keys):
@@ -97,7 +97,7 @@ def _rows(read: Read, table: str, model: type[R], key: str, keys: Iterable[str])
     return [model.model_validate(row) for row in rows.iter_rows(named=True)]
 
 
-def transcript(names: tuple[str, str], turns: Iterable[tuple[int, str]], *, numbered: bool = False) -> str:
+def write_transcript(names: tuple[str, str], turns: Iterable[tuple[int, str]], *, numbered: bool = False) -> str:
     """One 'name: text' line a turn; with `numbered`, '3. name: text', as prompts refer to turns."""
     lines = (f"{names[speaker - 1]}: {text}" for speaker, text in turns)
     return "\n".join(f"{index}. {line}" if numbered else line for index, line in enumerate(lines, start=1))
@@ -141,7 +141,7 @@ _ZH_WORDS = {
 _EN_WORDS = {"M": "male", "F": "female", "Unknown": "unknown"}
 
 
-def facts_of(character: Character) -> dict[str, Any]:
+def collect_facts(character: Character) -> dict[str, Any]:
     """The facts that describe a character, by name."""
     plain = character.model_dump()
     return {name: plain[name] for name in FACTS}

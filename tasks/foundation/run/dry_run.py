@@ -144,16 +144,16 @@ async def _work_on(
     rows: dict[str, list[Row]],
 ) -> int:
     """Works on keys in a seeded order until enough was asked; how many they were."""
-    if stage.work is None or stage.briefs is None:
+    if stage.work is None or stage.load_items is None:
         return 0
     order = [keys[place] for place in seeded_order(keys, context.settings.run.seed, "dry run")]
     for first in range(0, len(order), AT_ONCE):
         some = order[first : first + AT_ONCE]
-        briefs = stage.briefs(context, some)
+        loaded = stage.load_items(context, some)
         for number, key in enumerate(some):
             asker = DryAsker(stage.name, key, context.settings.run.seed, models, history, asked)
             try:
-                made = await stage.work(context, briefs[key], asker)
+                made = await stage.work(context, loaded[key], asker)
             except ModelError:
                 made = {}
             for table, each in made.items():

@@ -56,25 +56,25 @@ class Worker:
         Items that failed in passing are tried again when all others are done, so many rounds as the settings say.
         Raises TooManyFailures, BudgetReached, ModelUnavailable or StoreError.
         """
-        assert self.stage.briefs is not None
-        briefs = await asyncio.to_thread(self.stage.briefs, self.context, keys)
+        assert self.stage.load_items is not None
+        loaded = await asyncio.to_thread(self.stage.load_items, self.context, keys)
         ended: dict[str, ItemEnd] = {}
-        await self._all(keys, briefs, ended)
+        await self._all(keys, loaded, ended)
         for _ in range(self.salvage_rounds):
             again = [key for key in keys if _may_pass(ended[key])]
             if not again:
                 break
             self._uncount(len(again))
-            await self._all(again, briefs, ended)
+            await self._all(again, loaded, ended)
         return self._gathered(keys, ended)
 
-    async def _all(self, keys: Sequence[str], briefs: Mapping[str, Any], ended: dict[str, ItemEnd]) -> None:
+    async def _all(self, keys: Sequence[str], loaded: Mapping[str, Any], ended: dict[str, ItemEnd]) -> None:
         """Every key once; an earlier end of a key is replaced, and what it had cost is kept in its asker."""
         waiting = iter(keys)
 
         async def one_after_another() -> None:
             for key in waiting:
-                ended[key] = await self._item(key, briefs[key], ended.get(key))
+                ended[key] = await self._item(key, loaded[key], ended.get(key))
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -86,12 +86,12 @@ class Worker:
             await self.engine.settled()
             raise BudgetReached(f"stage {self.stage.name} stopped: {self.engine.budget.reached}")
 
-    async def _item(self, key: str, brief: Any, earlier: ItemEnd | None) -> ItemEnd:
+    async def _item(self, key: str, item: Any, earlier: ItemEnd | None) -> ItemEnd:
         before = earlier.asker if earlier else None
         asker = ItemAsker(self.engine, self.stage.name, key, self.seed, before)
         self.progress.rows_under_way += 1
         try:
-            made = await self._worked(brief, asker)
+            made = await self._worked(item, asker)
         except ModelError as error:
             if error.kind != "budget":
                 self.progress.last_failure = f"{error.kind}, {error}"
@@ -100,10 +100,10 @@ class Worker:
         self._count(True)
         return ItemEnd(made, asker, None)
 
-    async def _worked(self, brief: Any, asker: ItemAsker) -> Rows:
+    async def _worked(self, item: Any, asker: ItemAsker) -> Rows:
         assert self.stage.work is not None
         try:
-            return await self.stage.work(self.context, brief, asker)
+            return await self.stage.work(self.context, item, asker)
         finally:
             self.progress.rows_under_way -= 1
 

@@ -11,15 +11,15 @@ import duckdb
 from tasks.report.transcripts.conversations import conversations
 from tasks.report.transcripts.demo import interactions, predictions
 from tasks.report.transcripts.dialogues import dialogues
-from tasks.report.transcripts.parts import Shelf, shortened
+from tasks.report.transcripts.parts import Shelf, shorten
 
-__all__ = ["LIMIT", "Shelf", "shelves", "shortened"]
+__all__ = ["LIMIT", "Shelf", "shelves", "shorten"]
 
 LIMIT = 100
 """Transcripts of each kind, unless asked otherwise."""
 
 
-def shelves(connection: duckdb.DuckDBPyConnection, limit: int = LIMIT) -> list[Shelf]:
+def make_shelves(connection: duckdb.DuckDBPyConnection, limit: int = LIMIT) -> list[Shelf]:
     """Every kind, in the order of the page."""
     return [
         conversations(connection, limit),

@@ -17,19 +17,19 @@ from tasks.report.transcripts.parts import (
     Sheet,
     Shelf,
     Transcript,
-    about_of,
-    by_key,
-    compared,
-    fault_of,
-    how_missing,
-    how_scored,
+    compare_labels,
+    count_rows,
+    explain_missing,
+    explain_scoring,
+    find_reason,
+    group_by_key,
+    list_known,
+    make_title,
+    name_fault,
     or_dash,
-    parsed,
-    reason_of,
-    rows_among,
-    shortened,
-    titled,
-    total_of,
+    parse_json,
+    read_rows_among,
+    shorten,
     yes_or_no,
 )
 
@@ -48,16 +48,16 @@ def conversations(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         [limit],
     )
     ids = [row["conversation_id"] for row in chosen]
-    turns = by_key(
-        rows_among(connection, "conversation_turns", "conversation_id", ids, "turn_index"), "conversation_id"
+    turns = group_by_key(
+        read_rows_among(connection, "conversation_turns", "conversation_id", ids, "turn_index"), "conversation_id"
     )
-    judged = by_key(
-        rows_among(connection, "turn_judgements", "conversation_id", ids, "turn_index, judge"),
+    judged = group_by_key(
+        read_rows_among(connection, "turn_judgements", "conversation_id", ids, "turn_index, judge"),
         "conversation_id",
         "turn_index",
     )
-    final = by_key(
-        rows_among(connection, "final_intent_judgements", "conversation_id", ids, "judge"), "conversation_id"
+    final = group_by_key(
+        read_rows_among(connection, "final_intent_judgements", "conversation_id", ids, "judge"), "conversation_id"
     )
     return Shelf(
         "conversations",
@@ -65,7 +65,7 @@ def conversations(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         tuple(
             _conversation(row, turns[row["conversation_id"],], judged, final[row["conversation_id"],]) for row in chosen
         ),
-        total_of(connection, "conversations"),
+        count_rows(connection, "conversations"),
         "by the rank of their seed, so that all targets are shown on the same seeds",
         "EYT-Bench: a simulated user talks to each target.",
         "eyt",
@@ -77,41 +77,41 @@ def _conversation(
 ) -> Transcript:
     lines: list[Line] = []
     for turn in turns:
-        labels = tuple(compared(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"]) for kind in LABELS)
+        labels = tuple(compare_labels(kind, turn[f"gold_{kind}"], turn[f"predicted_{kind}"]) for kind in LABELS)
         further = (Label("progress", numbers.words(turn["progress"])), *_trajectory(turn))
-        lines.append(Line(f"User, turn {turn['turn_index']}", shortened(turn["user_text"]), 1, (*labels, *further)))
+        lines.append(Line(f"User, turn {turn['turn_index']}", shorten(turn["user_text"]), 1, (*labels, *further)))
         sheets = tuple(
-            Sheet(f"Judged by {one['judge']}{how_missing(one) or _sums(one)}", _sub_scores(one))
+            Sheet(f"Judged by {one['judge']}{explain_missing(one) or _sums(one)}", _sub_scores(one))
             for one in judged[turn["conversation_id"], turn["turn_index"]]
         )
         said = turn["assistant_text"]
-        answer = "(no answer)" if said is None else shortened(said)
+        answer = "(no answer)" if said is None else shorten(said)
         lines.append(Line(f"{row['target']}, turn {turn['turn_index']}", answer, 2, sheets=sheets))
     if row["final_user_text"] is not None:
         progress = Label("progress", numbers.words(row["final_progress"] or "none"))
-        lines.append(Line("User, not answered", shortened(row["final_user_text"]), 1, (progress,)))
+        lines.append(Line("User, not answered", shorten(row["final_user_text"]), 1, (progress,)))
     after = Sheet(
         "The final intent",
         tuple(
             Row(
                 one["judge"],
                 f"{yes_or_no(one['completed'])}, satisfaction {or_dash(one['satisfaction'])} of 5",
-                how_scored(one),
-                shortened(one["reason"] or ""),
+                explain_scoring(one),
+                shorten(one["reason"] or ""),
             )
             for one in final
         ),
     )
     return Transcript(
         row["conversation_id"],
-        f"{row['target']}: {titled(row['topic'] or 'no topic')}",
+        f"{row['target']}: {make_title(row['topic'] or 'no topic')}",
         (
             ("target", row["target"]),
             ("pool", row["pool"]),
-            ("fault", fault_of(row)),
+            ("fault", name_fault(row)),
             ("stopped", numbers.words(row["stop_reason"])),
         ),
-        about_of(
+        list_known(
             ("final intent", row["final_intent"]),
             ("persona, which the target is told: " + row["persona_to_target"], row["description"]),
             ("simulator", row["simulator"]),
@@ -141,7 +141,7 @@ def _sums(judgement: Record) -> str:
 
 
 def _sub_scores(judgement: Record) -> tuple[Row, ...]:
-    reasons = parsed(judgement["reasons"])
+    reasons = parse_json(judgement["reasons"])
     return tuple(
-        Row(numbers.words(name), or_dash(judgement[name]), "", reason_of(reasons, name)) for name in SUB_INDICATORS
+        Row(numbers.words(name), or_dash(judgement[name]), "", find_reason(reasons, name)) for name in SUB_INDICATORS
     )

@@ -15,19 +15,19 @@ from tasks.report.transcripts.parts import (
     Sheet,
     Shelf,
     Transcript,
-    about_of,
-    by_key,
-    fault_of,
-    how_missing,
-    how_scored,
+    count_rows,
+    explain_missing,
+    explain_scoring,
+    find_reason,
+    group_by_key,
+    list_known,
+    make_title,
+    name_fault,
     or_dash,
-    parsed,
+    parse_json,
     pretty,
-    reason_of,
-    rows_among,
-    shortened,
-    titled,
-    total_of,
+    read_rows_among,
+    shorten,
 )
 
 
@@ -46,13 +46,17 @@ def interactions(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         [limit],
     )
     ids = [row["interaction_id"] for row in chosen]
-    turns = by_key(rows_among(connection, "interaction_turns", "interaction_id", ids, "turn_index"), "interaction_id")
-    scores = by_key(rows_among(connection, "interaction_scores", "interaction_id", ids, "judge"), "interaction_id")
+    turns = group_by_key(
+        read_rows_among(connection, "interaction_turns", "interaction_id", ids, "turn_index"), "interaction_id"
+    )
+    scores = group_by_key(
+        read_rows_among(connection, "interaction_scores", "interaction_id", ids, "judge"), "interaction_id"
+    )
     return Shelf(
         "interactions",
         "Interactions",
         tuple(_interaction(row, turns[row["interaction_id"],], scores[row["interaction_id"],]) for row in chosen),
-        total_of(connection, "interactions"),
+        count_rows(connection, "interactions"),
         "by their episode, so that all targets are shown on the same episodes",
         "DEMO's interaction: a target plays one side of an episode, or both.",
         "demo",
@@ -64,14 +68,14 @@ def _interaction(row: Record, turns: Sequence[Record], scores: Sequence[Record])
     plays = "both sides" if row["partner"] == row["target"] else f"with {row['partner']}"
     return Transcript(
         row["interaction_id"],
-        f"{row['target']}, {plays}: {titled(row['topic'] or 'no topic')}",
+        f"{row['target']}, {plays}: {make_title(row['topic'] or 'no topic')}",
         (
             ("target", row["target"]),
             ("language", row["language"] or "unknown"),
             ("goal type", numbers.words(row["goal_type"] or "unknown")),
-            ("fault", fault_of(row)),
+            ("fault", name_fault(row)),
         ),
-        about_of(
+        list_known(
             (f"goal of {names[0]}", row["goal1"]),
             (f"goal of {names[1]}", row["goal2"]),
             ("relationship", row["relationship"]),
@@ -79,12 +83,12 @@ def _interaction(row: Record, turns: Sequence[Record], scores: Sequence[Record])
             ("stopped", numbers.words(row["stop_reason"])),
             ("fault", None if row["fault"] == "none" else row["fault"]),
         ),
-        tuple(Line(names[turn["speaker"] - 1], shortened(turn["text"]), turn["speaker"]) for turn in turns),
+        tuple(Line(names[turn["speaker"] - 1], shorten(turn["text"]), turn["speaker"]) for turn in turns),
         tuple(
             Sheet(
-                f"Judged by {one['judge']}{how_missing(one)}",
+                f"Judged by {one['judge']}{explain_missing(one)}",
                 tuple(
-                    Row(numbers.words(name), or_dash(one[name]), "", reason_of(parsed(one["reasons"]), name))
+                    Row(numbers.words(name), or_dash(one[name]), "", find_reason(parse_json(one["reasons"]), name))
                     for name in INTERACTION_DIMENSIONS
                 ),
             )
@@ -106,12 +110,14 @@ def predictions(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         [limit],
     )
     ids = [row["item_id"] for row in chosen]
-    scores = by_key(rows_among(connection, "awareness_scores", "item_id", ids, "judge"), "item_id", "target", "sample")
+    scores = group_by_key(
+        read_rows_among(connection, "awareness_scores", "item_id", ids, "judge"), "item_id", "target", "sample"
+    )
     return Shelf(
         "predictions",
         "Element awareness",
         tuple(_prediction(row, scores[row["item_id"], row["target"], row["sample"]]) for row in chosen),
-        total_of(connection, "awareness_predictions"),
+        count_rows(connection, "awareness_predictions"),
         "by their item, so that all targets are shown on the same items",
         "DEMO's element awareness: what a target finds in a dialogue, beside the verified labels.",
         "demo",
@@ -119,10 +125,10 @@ def predictions(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
 
 
 def _prediction(row: Record, scores: Sequence[Record]) -> Transcript:
-    found = shortened(row["raw"]) if row["prediction"] is None else shortened(pretty(row["prediction"]))
-    asked = [Line("Dialogue", shortened(row["dialogue_text"] or ""), 1)]
+    found = shorten(row["raw"]) if row["prediction"] is None else shorten(pretty(row["prediction"]))
+    asked = [Line("Dialogue", shorten(row["dialogue_text"] or ""), 1)]
     if row["utterance_text"] is not None:
-        asked.append(Line("The utterance asked about", shortened(row["utterance_text"]), 1))
+        asked.append(Line("The utterance asked about", shorten(row["utterance_text"]), 1))
     return Transcript(
         f"{row['item_id']} {row['target']} {row['sample']}",
         f"{row['target']}: {row['task']}",
@@ -132,17 +138,17 @@ def _prediction(row: Record, scores: Sequence[Record]) -> Transcript:
             ("language", row["language"] or "unknown"),
             ("prediction", "unreadable" if row["prediction"] is None else "readable"),
         ),
-        about_of(("item", row["item_id"])),
+        list_known(("item", row["item_id"])),
         (
             *asked,
-            Line("Gold", shortened(pretty(row["gold"] or "")), 1),
+            Line("Gold", shorten(pretty(row["gold"] or "")), 1),
             Line("Predicted" if row["prediction"] is not None else "Unreadable reply", found, 2),
         ),
         tuple(
             Sheet(
-                f"Judged by {one['judge']}{how_missing(one)}",
+                f"Judged by {one['judge']}{explain_missing(one)}",
                 tuple(
-                    Row(name, or_dash(one[name]), how_scored(one), shortened(one[f"{name}_reason"] or ""))
+                    Row(name, or_dash(one[name]), explain_scoring(one), shorten(one[f"{name}_reason"] or ""))
                     for name in ("accuracy", "hallucination")
                 ),
             )

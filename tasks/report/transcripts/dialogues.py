@@ -17,13 +17,13 @@ from tasks.report.transcripts.parts import (
     Sheet,
     Shelf,
     Transcript,
-    about_of,
-    by_key,
+    count_rows,
+    group_by_key,
+    list_known,
+    make_title,
     plain,
-    rows_among,
-    shortened,
-    titled,
-    total_of,
+    read_rows_among,
+    shorten,
 )
 
 
@@ -47,13 +47,13 @@ def dialogues(connection: duckdb.DuckDBPyConnection, limit: int) -> Shelf:
         [limit],
     )
     ids = [row["dialogue_id"] for row in chosen]
-    turns = by_key(rows_among(connection, "utterances", "dialogue_id", ids, "turn_index"), "dialogue_id")
-    verdicts = by_key(rows_among(connection, "verdicts", "dialogue_id", ids, "element"), "dialogue_id")
+    turns = group_by_key(read_rows_among(connection, "utterances", "dialogue_id", ids, "turn_index"), "dialogue_id")
+    verdicts = group_by_key(read_rows_among(connection, "verdicts", "dialogue_id", ids, "element"), "dialogue_id")
     return Shelf(
         "dialogues",
         "Dialogues",
         tuple(_dialogue(row, turns[row["dialogue_id"],], verdicts[row["dialogue_id"],]) for row in chosen),
-        total_of(connection, "dialogues"),
+        count_rows(connection, "dialogues"),
         "by their id, which is a hash: a fair sample",
         "DEMO's dialogues, with the labels they were written with and the panel's verdicts.",
         "demo",
@@ -75,13 +75,13 @@ def _dialogue(row: Record, turns: Sequence[Record], verdicts: Sequence[Record]) 
     waiting = sum(one["pending"] for one in verdicts)
     return Transcript(
         row["dialogue_id"],
-        f"{titled(names[0], LONGEST_NAME)} and {titled(names[1], LONGEST_NAME)}: {titled(row['topic'] or 'no topic')}",
+        f"{' and '.join(make_title(name, LONGEST_NAME) for name in names)}: {make_title(row['topic'] or 'no topic')}",
         (
             ("language", row["language"]),
             ("goal type", numbers.words(row["goal_type"] or "unknown")),
             ("labels", "some wait for a person" if waiting else "all decided" if verdicts else "not voted on"),
         ),
-        about_of(
+        list_known(
             (f"goal of {names[0]}", row["goal1"]),
             (f"goal of {names[1]}", row["goal2"]),
             (names[0], row["background1"]),
@@ -95,7 +95,7 @@ def _dialogue(row: Record, turns: Sequence[Record], verdicts: Sequence[Record]) 
         tuple(
             Line(
                 names[turn["speaker"] - 1],
-                shortened(turn["text"]),
+                shorten(turn["text"]),
                 turn["speaker"],
                 _utterance_labels(turn),
                 (Sheet("Verdicts", tuple(of_turn[turn["turn_index"]])),) if of_turn[turn["turn_index"]] else (),
@@ -122,4 +122,4 @@ def _verdict(row: Record) -> Row:
     marks = [mark for mark in ("changed", "pending") if row[mark]]
     votes = "all reviews keep it" if row["panel"] is None else f"{row['votes_for']} of {row['panel']} votes"
     value = "(rejected)" if row["value"] is None else plain(row["value"])
-    return Row(row["element"], shortened(value), ", ".join((row["outcome"], votes, *marks)))
+    return Row(row["element"], shorten(value), ", ".join((row["outcome"], votes, *marks)))

@@ -107,7 +107,7 @@ class Shelf:
         return [(name, sorted(found)) for name, found in values.items() if len(found) > 1]
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The text as the page shows it: without characters that cannot be seen, and cut with a count when very long."""
     clean = _UNSEEN.sub("\ufffd", text)
     if len(clean) <= LONGEST_TEXT:
@@ -115,35 +115,35 @@ def shortened(text: str) -> str:
     return f"{clean[:LONGEST_TEXT]}… ({len(clean) - LONGEST_TEXT:,} more characters)"
 
 
-def titled(text: str, longest: int = LONGEST_TITLE) -> str:
+def make_title(text: str, longest: int = LONGEST_TITLE) -> str:
     """The text as part of a title: one line, and when long cut at the end of a word, where it has
     words, with an ellipsis."""
-    clean = " ".join(shortened(text).split())
+    clean = " ".join(shorten(text).split())
     if len(clean) <= longest:
         return clean
     words = clean[: longest + 1].rpartition(" ")[0].rstrip(" ,;:.")
     return f"{words if len(words) > longest / 2 else clean[:longest]}…"
 
 
-def compared(kind: str, gold: str, predicted: str | None) -> Label:
+def compare_labels(kind: str, gold: str, predicted: str | None) -> Label:
     return Label(kind, gold, "unreadable" if predicted is None else predicted, gold == predicted)
 
 
-def about_of(*facts: tuple[str, Any]) -> tuple[tuple[str, str], ...]:
+def list_known(*facts: tuple[str, Any]) -> tuple[tuple[str, str], ...]:
     """The facts that are known."""
-    return tuple((name, shortened(str(value))) for name, value in facts if value not in (None, ""))
+    return tuple((name, shorten(str(value))) for name, value in facts if value not in (None, ""))
 
 
-def how_missing(judgement: Record) -> str:
+def explain_missing(judgement: Record) -> str:
     kind = judgement["unscored_kind"]
     return f": unscored, {numbers.words(kind)}" if kind else ", by rule" if judgement["scored_by"] == "rule" else ""
 
 
-def how_scored(judgement: Record) -> str:
-    return how_missing(judgement).lstrip(":, ")
+def explain_scoring(judgement: Record) -> str:
+    return explain_missing(judgement).lstrip(":, ")
 
 
-def fault_of(row: Record) -> str:
+def name_fault(row: Record) -> str:
     return "no fault" if row["fault"] == "none" else f"fault: {row['fault']}"
 
 
@@ -155,14 +155,14 @@ def or_dash(value: float | None) -> str:
     return numbers.MISSING if value is None else f"{value:g}"
 
 
-def reason_of(reasons: Any, name: str) -> str:
+def find_reason(reasons: Any, name: str) -> str:
     """The reason for one score; what is no object of reasons is shown for every score."""
     if isinstance(reasons, Mapping):
         reasons = reasons.get(name)
-    return shortened(str(reasons)) if reasons else ""
+    return shorten(str(reasons)) if reasons else ""
 
 
-def parsed(text: str | None) -> Any:
+def parse_json(text: str | None) -> Any:
     try:
         return json.loads(text) if text else None
     except ValueError:
@@ -171,28 +171,28 @@ def parsed(text: str | None) -> Any:
 
 def plain(text: str) -> str:
     """A JSON value as people write it: a string without quotes, anything else as JSON."""
-    value = parsed(text)
+    value = parse_json(text)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def pretty(text: str) -> str:
-    value = parsed(text)
+    value = parse_json(text)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def rows_among(
+def read_rows_among(
     connection: duckdb.DuckDBPyConnection, table: str, key: str, ids: Sequence[str], order: str
 ) -> list[Record]:
     """The rows of a table that belong to the given ids, in order."""
     return rows(connection, f"select * from {table} where list_contains(?, {key}) order by {key}, {order}", [list(ids)])
 
 
-def by_key(records: Iterable[Record], *key: str) -> defaultdict[tuple[Any, ...], list[Record]]:
+def group_by_key(records: Iterable[Record], *key: str) -> defaultdict[tuple[Any, ...], list[Record]]:
     found: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
     for record in records:
         found[tuple(record[name] for name in key)].append(record)
     return found
 
 
-def total_of(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+def count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     return int(rows(connection, f"select count(*) as n from {table}")[0]["n"])

@@ -10,7 +10,7 @@ from tasks.foundation.tables.evaluation import ChatSeed
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class ConversationSetup:
     """`persona` is the persona's description; `sample` the 0-based repeat."""
 
     seed: ChatSeed
@@ -23,7 +23,7 @@ def row_key(chat_seed_id: str, target: str, sample: int) -> str:
     return f"{chat_seed_id}/{target}/{sample}"
 
 
-def opening(seed: ChatSeed) -> UserTurn:
+def make_opening(seed: ChatSeed) -> UserTurn:
     """Turn 1: text and labels are the seed's (Algorithm 1, line 2). Nothing has been reached yet."""
     gold = Gold(
         explicit=seed.initial_explicit_intent or "",

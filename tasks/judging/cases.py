@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tasks.foundation.demo.records import groups_by, rows_by
+from tasks.foundation.demo.records import load_groups_by, load_rows_by
 from tasks.foundation.stage import StageContext
 from tasks.foundation.tables.dialogues import AwarenessItem, InteractionEpisode
 from tasks.foundation.tables.evaluation import AwarenessPrediction, Interaction, InteractionTurn
@@ -19,20 +19,20 @@ from tasks.judging.prompts import Exchange
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionBrief:
+class PredictionCase:
     item: AwarenessItem
     prediction: AwarenessPrediction
 
 
 @dataclass(frozen=True, slots=True)
-class InteractionBrief:
+class InteractionCase:
     interaction: Interaction
     episode: InteractionEpisode
     turns: tuple[InteractionTurn, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TurnBrief:
+class TurnCase:
     """`conversation` ends with the turn to be judged. `answered` False: the target is at fault in it."""
 
     conversation_id: str
@@ -43,7 +43,7 @@ class TurnBrief:
 
 
 @dataclass(frozen=True, slots=True)
-class FinalBrief:
+class FinalIntentCase:
     """`unanswered`: the last user turn, which the target did not get to answer; empty where there is none."""
 
     conversation_id: str
@@ -53,58 +53,58 @@ class FinalBrief:
     target_at_fault: bool
 
 
-Brief = PredictionBrief | InteractionBrief | TurnBrief | FinalBrief
+Case = PredictionCase | InteractionCase | TurnCase | FinalIntentCase
 
 
-def briefs(context: StageContext, keys: Sequence[str]) -> Mapping[str, Brief]:
-    """The brief of each key."""
+def load_cases(context: StageContext, keys: Sequence[str]) -> Mapping[str, Case]:
+    """The case of each key."""
     by_kind: dict[str, list[str]] = {}
     for key in keys:
         by_kind.setdefault(key.partition("/")[0], []).append(key)
-    found: dict[str, Brief] = {}
-    found |= _predictions(context, by_kind.get("awareness", ()))
-    found |= _interactions(context, by_kind.get("interaction", ()))
+    found: dict[str, Case] = {}
+    found |= _list_predictions(context, by_kind.get("awareness", ()))
+    found |= _list_interactions(context, by_kind.get("interaction", ()))
     found |= _talks(context, by_kind.get("turn", ()), by_kind.get("final", ()))
     return found
 
 
-def _predictions(context: StageContext, keys: Sequence[str]) -> dict[str, Brief]:
+def _list_predictions(context: StageContext, keys: Sequence[str]) -> dict[str, Case]:
     if not keys:
         return {}
     ids = sorted({key.split("/")[1] for key in keys})
-    items = rows_by(context.read, "awareness_items", AwarenessItem, "item_id", ids)
-    predictions = groups_by(context.read, "awareness_predictions", AwarenessPrediction, "item_id", ids)
+    items = load_rows_by(context.read, "awareness_items", AwarenessItem, "item_id", ids)
+    predictions = load_groups_by(context.read, "awareness_predictions", AwarenessPrediction, "item_id", ids)
     found = {
-        f"awareness/{item_id}/{one.target}/{one.sample}": PredictionBrief(items[item_id], one)
+        f"awareness/{item_id}/{one.target}/{one.sample}": PredictionCase(items[item_id], one)
         for item_id, group in predictions.items()
         for one in group
     }
     return {key: found[key] for key in keys}
 
 
-def _interactions(context: StageContext, keys: Sequence[str]) -> dict[str, Brief]:
+def _list_interactions(context: StageContext, keys: Sequence[str]) -> dict[str, Case]:
     if not keys:
         return {}
     ids = [key.split("/")[1] for key in keys]
-    interactions = rows_by(context.read, "interactions", Interaction, "interaction_id", ids)
+    interactions = load_rows_by(context.read, "interactions", Interaction, "interaction_id", ids)
     episode_ids = [interaction.episode_id for interaction in interactions.values()]
-    episodes = rows_by(context.read, "interaction_episodes", InteractionEpisode, "episode_id", episode_ids)
-    turns = groups_by(context.read, "interaction_turns", InteractionTurn, "interaction_id", ids)
+    episodes = load_rows_by(context.read, "interaction_episodes", InteractionEpisode, "episode_id", episode_ids)
+    turns = load_groups_by(context.read, "interaction_turns", InteractionTurn, "interaction_id", ids)
     return {
-        f"interaction/{one}": InteractionBrief(
+        f"interaction/{one}": InteractionCase(
             interactions[one], episodes[interactions[one].episode_id], tuple(turns.get(one, ()))
         )
         for one in ids
     }
 
 
-def _talks(context: StageContext, turn_keys: Sequence[str], final_keys: Sequence[str]) -> dict[str, Brief]:
+def _talks(context: StageContext, turn_keys: Sequence[str], final_keys: Sequence[str]) -> dict[str, Case]:
     if not turn_keys and not final_keys:
         return {}
     places = [(key.split("/")[1], int(key.split("/")[2])) for key in turn_keys]
     finals = [key.split("/")[1] for key in final_keys]
-    talks = _conversations(context, {one for one, _ in places} | set(finals))
-    found: dict[str, Brief] = {}
+    talks = _list_conversations(context, {one for one, _ in places} | set(finals))
+    found: dict[str, Case] = {}
     for conversation_id, turn in places:
         found[f"turn/{conversation_id}/{turn}"] = talks[conversation_id].turn(turn)
     for conversation_id in finals:
@@ -123,21 +123,23 @@ class _Talk:
     target_at_fault: bool
     turns: tuple[tuple[int, str, str | None], ...]
 
-    def turn(self, turn_index: int) -> TurnBrief:
+    def turn(self, turn_index: int) -> TurnCase:
         so_far = [turn for turn in self.turns if turn[0] <= turn_index]
         answered = bool((so_far[-1][2] or "").strip())
-        return TurnBrief(self.conversation_id, turn_index, self.persona, _exchanges(so_far), answered)
+        return TurnCase(self.conversation_id, turn_index, self.persona, _exchanges(so_far), answered)
 
-    def final(self) -> FinalBrief:
+    def final(self) -> FinalIntentCase:
         conversation = _exchanges(self.turns)
-        return FinalBrief(self.conversation_id, self.final_intent, conversation, self.unanswered, self.target_at_fault)
+        return FinalIntentCase(
+            self.conversation_id, self.final_intent, conversation, self.unanswered, self.target_at_fault
+        )
 
 
 def _exchanges(turns: Iterable[tuple[int, str, str | None]]) -> tuple[Exchange, ...]:
     return tuple(Exchange(user=user, assistant=answer or "") for _, user, answer in turns)
 
 
-def _conversations(context: StageContext, ids: set[str]) -> dict[str, _Talk]:
+def _list_conversations(context: StageContext, ids: set[str]) -> dict[str, _Talk]:
     """The conversations of `ids` with persona and final intent; no label is read."""
     wanted = pl.col("conversation_id").is_in(list(ids))
     turns: dict[str, list[tuple[int, str, str | None]]] = {}
