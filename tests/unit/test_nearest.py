@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.foundation.texts import approximate, nearest
-from tasks.foundation.texts.approximate import ApproximateSearch
+from tasks.foundation.texts import approximate
+from tasks.foundation.texts.approximate import ApproximateSearch, open_search
 from tasks.foundation.texts.bounds import (
     DTYPES,
     Bound,
@@ -22,7 +22,7 @@ from tasks.foundation.texts.bounds import (
     points_of,
     principal_axes,
 )
-from tasks.foundation.texts.nearest import RIVAL, SPARE, BoundedSearch, KeptSearch, open_search
+from tasks.foundation.texts.nearest import RIVAL, SPARE, BoundedSearch, KeptSearch
 
 BLOCK = 96
 
@@ -189,6 +189,6 @@ def test_only_many_vectors_are_searched_approximately(monkeypatch: pytest.Monkey
     vectors, order = decaying(20), np.arange(20)
     for name in ("exact", "approximate"):
         assert type(open_search(name, vectors, order, 0.8)) is KeptSearch
-    monkeypatch.setattr(nearest, "WORTH_APPROXIMATING", 10)
+    monkeypatch.setattr(approximate, "WORTH_APPROXIMATING", 10)
     assert type(open_search("exact", vectors, order, 0.8)) is KeptSearch
     assert isinstance(open_search("approximate", vectors, order, 0.8), ApproximateSearch)

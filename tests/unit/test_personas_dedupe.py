@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import TableError
 from tasks.foundation.ids import seeded_order
-from tasks.foundation.texts import nearest
+from tasks.foundation.texts import approximate, nearest
 from tasks.foundation.texts.bounds import Bound, principal_axes
 from tasks.foundation.texts.dedupe import Deduplicated, Dropped, deduplicate
 from tasks.foundation.texts.encoder import SLACK
@@ -249,7 +249,7 @@ def test_a_dropped_one_does_not_drop_others() -> None:
 def test_an_approximate_search_drops_nobody_without_a_kept_one_that_is_near_and_says_what_it_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(nearest, "WORTH_APPROXIMATING", 0)
+    monkeypatch.setattr(approximate, "WORTH_APPROXIMATING", 0)
     exact = personas(2000, 0.4)
     ids = [f"p{i}" for i in range(2000)]
     result = run(ids, ids, exact, search="approximate", block=128)

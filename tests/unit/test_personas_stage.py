@@ -16,7 +16,7 @@ from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
-from tasks.foundation.texts import approximate, nearest
+from tasks.foundation.texts import approximate
 from tasks.personas.characters import (
     BAND_WEIGHTS,
     cut_to_sentences,
@@ -196,7 +196,7 @@ def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning(caplog: pyt
 def test_an_approximate_search_says_how_many_near_duplicates_it_found(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(nearest, "WORTH_APPROXIMATING", 0)
+    monkeypatch.setattr(approximate, "WORTH_APPROXIMATING", 0)
     monkeypatch.setattr(approximate, "PROBES", 1000)  # all lists
     dropped = []
     for way in ("exact", "approximate"):

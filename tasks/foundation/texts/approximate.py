@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.foundation.texts.bounds import tiles
-from tasks.foundation.texts.nearest import RIVAL, TILE, KeptSearch, Pairs, Recall, drop_hopeless, pairs_above
+from tasks.foundation.texts.bounds import choose_bound, tiles
+from tasks.foundation.texts.nearest import (
+    RIVAL,
+    TILE,
+    BoundedSearch,
+    KeptSearch,
+    Pairs,
+    Recall,
+    SearchName,
+    drop_hopeless,
+    pairs_above,
+)
 
 if TYPE_CHECKING:
     import faiss
 
+WORTH_APPROXIMATING = 100_000
+"""Vectors up to which an exact search takes seconds; `approximate` is exact as well."""
 LISTS = 2.0
 """Lists, as a multiple of the root of all vectors: to find the nearest then costs about what it does to search them."""
 TRAINED_ON = 50
@@ -86,3 +98,19 @@ def _open_index(vectors: np.ndarray, order: np.ndarray) -> faiss.IndexIVFFlat:
     index = faiss.IndexIVFFlat(centres, vectors.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
     index.is_trained, index.nprobe = True, PROBES
     return index
+
+
+def open_search(
+    name: SearchName, vectors: np.ndarray, order: np.ndarray, floor: float, rival: float = RIVAL
+) -> KeptSearch:
+    """A search over `vectors` (unit or zero, float32 [n, d]; may be memory-mapped), walked in `order`.
+
+    `rival`: how far below a query's highest cosine with a kept one the caller still needs every pair.
+    `exact` bounds every cosine by a short product first, or multiplies in full where that would not pay.
+    """
+    if name == "approximate" and len(order) > WORTH_APPROXIMATING:
+        return ApproximateSearch(vectors, order, floor, rival)
+    bound = choose_bound(vectors, order, floor)
+    if bound is None:
+        return KeptSearch(vectors, order, floor, rival)
+    return BoundedSearch(vectors, order, floor, bound, rival)

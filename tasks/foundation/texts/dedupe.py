@@ -26,9 +26,10 @@ from tasks.foundation.settings.sections import NearSection
 from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.approximate import open_search
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.minhash import NearTexts, fold
-from tasks.foundation.texts.nearest import KeptSearch, Pairs, Recall, SearchName, open_search
+from tasks.foundation.texts.nearest import KeptSearch, Pairs, Recall, SearchName
 from tasks.foundation.texts.similarity import Similarity, can_read
 
 SLACK = 1e-4

@@ -1,7 +1,7 @@
 """Which of many unit vectors are close to which: every pair above a cosine, none missed, no pair table kept.
 
 Steps are searched against those *kept* before them (the package says what a step, a row and a query are).
-`open_search` gives the way that is asked for; the exact ones find the same pairs but for some within 1e-5 of the floor,
+`approximate.open_search` gives the way that is asked for; the exact ones find the same pairs but for some within 1e-5 of the floor,
 and the caller decides.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tasks.foundation.texts.bounds import Bound, choose_bound, one_torch_thread, points_of, tiles, usable_threads
+from tasks.foundation.texts.bounds import Bound, one_torch_thread, points_of, tiles, usable_threads
 
 if TYPE_CHECKING:
     import torch
@@ -30,8 +30,6 @@ MANY = 1 << 16
 """Pairs with kept ones beyond which those that cannot be a query's closest are let go."""
 RIVAL = 1e-3
 """How far below a query's highest cosine a pair is still of interest to a caller that says nothing else."""
-WORTH_APPROXIMATING = 100_000
-"""Vectors up to which an exact search takes seconds; `approximate` is exact as well."""
 FULL_SHARE = 0.02
 """Share of a tile's bounds that pass from which on all its cosines are computed."""
 STRIP = 32
@@ -43,24 +41,6 @@ VERIFIED = 4096
 
 Tile = tuple[int, int, int, int]
 """First query, end of queries, first column, end of columns."""
-
-
-def open_search(
-    name: SearchName, vectors: np.ndarray, order: np.ndarray, floor: float, rival: float = RIVAL
-) -> KeptSearch:
-    """A search over `vectors` (unit or zero, float32 [n, d]; may be memory-mapped), walked in `order`.
-
-    `rival`: how far below a query's highest cosine with a kept one the caller still needs every pair.
-    `exact` bounds every cosine by a short product first, or multiplies in full where that would not pay.
-    """
-    if name == "approximate" and len(order) > WORTH_APPROXIMATING:
-        from tasks.foundation.texts.approximate import ApproximateSearch
-
-        return ApproximateSearch(vectors, order, floor, rival)
-    bound = choose_bound(vectors, order, floor)
-    if bound is None:
-        return KeptSearch(vectors, order, floor, rival)
-    return BoundedSearch(vectors, order, floor, bound, rival)
 
 
 @dataclass(frozen=True, slots=True)
