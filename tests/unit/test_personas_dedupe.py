@@ -35,7 +35,7 @@ def run(
     stored = (exact if noise is None else exact + noise).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         bound = None if way == "full" else Bound(principal_axes(stored)[:, :2], way)  # type: ignore[arg-type]
-        patch.setattr(nearest, "choose_bound", lambda *_: bound)
+        patch.setattr(approximate, "choose_bound", lambda *_: bound)
         return deduplicate(ids, texts, stored, lambda i: exact[i], threshold=threshold, seed=SEED, **how)
 
 
