@@ -1,8 +1,8 @@
 """Which of many unit vectors are close to which: every pair above a cosine, none missed, no pair table kept.
 
 Steps are searched against those *kept* before them (the package says what a step, a row and a query are).
-`approximate.open_search` gives the way that is asked for; the exact ones find the same pairs but for some within 1e-5 of
-the floor, and the caller decides.
+`approximate.open_search` gives the way that is asked for; the exact ones find the same pairs but for some within 1e-5
+of the floor, and the caller decides.
 """
 
 from __future__ import annotations
