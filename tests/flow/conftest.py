@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -9,11 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from flows.server import environment, local_server
 from tasks.foundation import ROOT
@@ -146,25 +148,56 @@ def heed_the_terminal() -> None:
 
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
-    home = tmp_path_factory.mktemp("prefect")
-    port = local_server.free_port()
-    api = f"http://127.0.0.1:{port}/api"
+    """One for all processes of a test run: each takes seconds to start, and a share of a core as long as it is up."""
+    place = tmp_path_factory.getbasetemp()
+    shared = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+    home = shared / "prefect"
     patch = pytest.MonkeyPatch()
     patch.setenv("PREFECT_HOME", str(home))
     environment.settle()
-    with server_at(port, home):
-        yield PrefectServer(home, api, {"PREFECT_HOME": str(home), "PREFECT_API_URL": api})
+    with FileLock(shared / "prefect.lock"):
+        users = read_users(shared)
+        if not users:
+            home.mkdir(exist_ok=True)
+            port = local_server.free_port()
+            server = start_server(port, home)
+            users = {"port": port, "pid": server.pid, "users": 0}
+        write_users(shared, {**users, "users": users["users"] + 1})
+    api = f"http://127.0.0.1:{users['port']}/api"
+    yield PrefectServer(home, api, {"PREFECT_HOME": str(home), "PREFECT_API_URL": api})
+    with FileLock(shared / "prefect.lock"):
+        users = read_users(shared)
+        write_users(shared, {**users, "users": users["users"] - 1} if users["users"] > 1 else {})
+        if users["users"] == 1:
+            with suppress(ProcessLookupError):
+                os.kill(users["pid"], signal.SIGTERM)
     patch.undo()
+
+
+def read_users(shared: Path) -> dict[str, int]:
+    """Port and process of the server that is up, and how many test processes use it; empty where none is."""
+    file = shared / "prefect.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def write_users(shared: Path, users: Mapping[str, int]) -> None:
+    (shared / "prefect.json").write_text(json.dumps(users), encoding="utf-8")
+
+
+def start_server(port: int, home: Path) -> subprocess.Popen[bytes]:
+    """A server of ours that answers; `home` is what PREFECT_HOME names."""
+    log = home / "server.log"
+    with log.open("ab") as output:
+        server = local_server.start(port, output=output)
+    environment.wait_until_it_answers(f"http://127.0.0.1:{port}/api", server, print, f"see {log}")
+    return server
 
 
 @contextmanager
 def server_at(port: int, home: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A server of ours, once it answers; `home` is what PREFECT_HOME names."""
-    log = home / "server.log"
-    with log.open("ab") as output:
-        server = local_server.start(port, output=output)
+    """A server of ours as long as it is needed."""
+    server = start_server(port, home)
     try:
-        environment.wait_until_it_answers(f"http://127.0.0.1:{port}/api", server, print, f"see {log}")
         yield server
     finally:
         local_server.stop(server)
