@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
+from flows import chain
+from flows.chain.options import RebuildOptions
+from flows.chain.plan import RunPlan, check, plan_build
+from flows.cli.console import terminal
 from flows.cli.run import Build, Profile, Set, described
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from flows.chain.plan import RunPlan
-    from tasks.foundation.llm.budget import Allowed
-    from tasks.foundation.run.context import Workspace
-    from tasks.foundation.run.cost_plan import Expected, PassedBudget, PlannedCalls
+from tasks.foundation.llm.budget import Allowed
+from tasks.foundation.llm.models import retirement
+from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.cost_plan import (
+    Expected,
+    PassedBudget,
+    PlannedCalls,
+    by_alias,
+    find_passed_budgets,
+    hours_of,
+    total_of,
+    unpriced_in,
+)
+from tasks.foundation.run.dry_run import is_asked
+from tasks.foundation.run.spending import limits_of
 
 
 def plan(
@@ -39,11 +52,6 @@ def plan(
     Every stage is tried on some of its rows without its models, with replies as long as they usually are. Needs no
     network and no key. Says which budgets are passed, and what the numbers rest on.
     """
-    from flows import chain
-    from flows.chain.options import RebuildOptions
-    from flows.chain.plan import check, plan_build
-    from flows.cli.console import terminal
-
     options = chain.settled(
         RebuildOptions.model_construct(
             profile=profile, build=build, only=only, from_stage=from_stage, set=list(set_ or [])
@@ -76,7 +84,6 @@ def _show(
 
 def headline(workspace: Workspace, plans: Sequence[RunPlan], tokens_per_second: float | None) -> Iterator[str]:
     """What is expected altogether, with ranges."""
-    from tasks.foundation.run.cost_plan import total_of
 
     calls = _calls(plans)
     total = total_of(calls)
@@ -92,7 +99,6 @@ def headline(workspace: Workspace, plans: Sequence[RunPlan], tokens_per_second: 
 
 def _hours(workspace: Workspace, plans: Sequence[RunPlan], tokens_per_second: float | None) -> Expected | None:
     """Of the stages one after another; None where a model's speed is not known."""
-    from tasks.foundation.run.cost_plan import Expected, hours_of
 
     hours = [hours_of(_calls(runs), workspace.models, tokens_per_second) for runs in _by_stage(plans).values()]
     known = [each for each in hours if each is not None]
@@ -101,10 +107,6 @@ def _hours(workspace: Workspace, plans: Sequence[RunPlan], tokens_per_second: fl
 
 def stages_table(plans: Sequence[RunPlan]) -> Table:
     """A line for every stage and model, and one for all stages."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from tasks.foundation.run.cost_plan import by_alias, total_of
 
     table = Table(box=SIMPLE_HEAD)
     for name in ("stage", "state", "model"):
@@ -129,7 +131,6 @@ def _amounts(calls: PlannedCalls) -> Iterator[str]:
 
 def retired_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]:
     """Models of the plan that nobody can ask any more."""
-    from tasks.foundation.llm.models import retirement
 
     for alias in dict.fromkeys(call.alias for call in _calls(plans)):
         if gone := retirement(workspace.models[alias]):
@@ -138,8 +139,6 @@ def retired_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[st
 
 def budget_lines(workspace: Workspace, build: str, plans: Sequence[RunPlan]) -> Iterator[str]:
     """Which budgets the plan passes, together with what the build has spent."""
-    from tasks.foundation.run.cost_plan import find_passed_budgets
-
     limits = {limit.name: limit for stage in _by_stage(plans) for limit in _limits(workspace, build, stage)}
     calls = {f"{stage}.budget": _calls(runs) for stage, runs in _by_stage(plans).items()}
     calls["run.budget"] = _calls(plans)
@@ -151,8 +150,6 @@ def budget_lines(workspace: Workspace, build: str, plans: Sequence[RunPlan]) -> 
 
 def _limits(workspace: Workspace, build: str, stage: str) -> list[Allowed]:
     """The limits that are set. The reply cache, which knows what was spent, is opened only for them."""
-    from tasks.foundation.run.spending import limits_of
-
     budgets = (workspace.settings.run.budget, getattr(workspace.settings, stage).budget)
     if all(value is None for budget in budgets for value in budget.model_dump().values()):
         return []
@@ -176,7 +173,6 @@ def note_lines(plans: Sequence[RunPlan]) -> Iterator[str]:
 
 def basis_lines(workspace: Workspace, plans: Sequence[RunPlan]) -> Iterator[str]:
     """What the expectations rest on."""
-    from tasks.foundation.run.dry_run import is_asked
 
     calls = [each for each in _calls(plans) if not is_asked(workspace.models[each.alias])]
     if not calls:
@@ -203,7 +199,6 @@ def _listed_models(workspace: Workspace, calls: Sequence[PlannedCalls]) -> list[
 
 def most_lines(plans: Sequence[RunPlan]) -> Iterator[str]:
     """The footnote: what no run of so many rows can pass."""
-    from tasks.foundation.run.cost_plan import total_of
 
     total = total_of(_calls(plans))
     if total.calls.high:
@@ -223,7 +218,6 @@ def with_range(expected: Expected, shown: object) -> str:
 
 def dollars_of(calls: Sequence[PlannedCalls], *, short: bool = False) -> str:
     """`12.00 (9.50 – 15.00)`; with `≥` where a price is not known."""
-    from tasks.foundation.run.cost_plan import total_of, unpriced_in
 
     unpriced, dollars = unpriced_in(calls), total_of(calls).dollars
     if dollars is None:

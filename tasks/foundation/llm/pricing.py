@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import genai_prices
-
 from tasks.foundation.llm.models import ModelSpec, Prices
 from tasks.foundation.llm.request import Usage
 
@@ -94,6 +92,8 @@ def _look_up(spec: ModelSpec, usage: Usage, context: dict[str, str]) -> float | 
     if spec.endpoint is None:
         return None
     cached, written = _split_prompt(usage)
+    import genai_prices  # takes longer to import than most commands take to answer
+
     counted = genai_prices.Usage(
         input_tokens=usage.prompt_tokens,
         cache_read_tokens=cached,
