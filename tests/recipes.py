@@ -64,8 +64,7 @@ class Checkout:
             at = len(lines)
             text = f"\n\n{text}"
         else:
-            at = next(number for number, line in enumerate(lines) if line.rstrip("\n") == place["line"])
-            at += place["where"] == "after"
+            at = [line.rstrip("\n") for line in lines].index(place["line"]) + (place["where"] == "after")
         lines.insert(at, text if text.endswith("\n") else f"{text}\n")
         file.write_text("".join(lines), encoding="utf-8")
 

@@ -36,8 +36,7 @@ def missing_of(stage: Stage) -> Iterator[Missing]:
     name, section = stage.name, stage.section.__name__
     field = Settings.model_fields.get(name)
     if field is None or field.annotation is not stage.section:
-        yield Missing(SETTINGS, "after `from tasks.foundation.settings.sections import (`", f"    {section},")
-        yield Missing(SETTINGS, "before `    personas: PersonasSection`", f"    {name}: {section}")
+        yield Missing(SETTINGS, "before `    personas: sections.PersonasSection`", f"    {name}: sections.{section}")
     if name not in yaml.safe_load((ROOT / BASE).read_text(encoding="utf-8")):
         yield Missing(BASE, "at the end", f"{name}:\n  shard_rows: 8\n  max_failure_rate: 0.5")
     if f"flows.stages:{name}" not in entrypoints():
