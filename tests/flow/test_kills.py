@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import chain
-from tasks.foundation import weights
+from tests.fakes.encoders import write_encoder
 from tests.flow.conftest import Colloquy, PrefectServer
 
 pytestmark = pytest.mark.flow
@@ -50,10 +50,11 @@ def test_another_shard_size_after_the_kill_changes_nothing(toy: Colloquy, whole:
 
 @pytest.fixture
 def real_chain(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Colloquy]:
-    """Makes the real chain on scripted models, in a folder of its own."""
-    if weights.missing("all-minilm-l6-v2"):
-        pytest.skip("the personas stage needs the encoder: colloquy models pull --demo")
-    settings = ("dialogues.max_failure_rate=1", "run.rows_in_flight=2", "run.concurrent_shards=2")
+    """Makes the real chain on scripted models and a small encoder, in a folder of its own."""
+    settings = (
+        *("dialogues.max_failure_rate=1", "run.rows_in_flight=2", "run.concurrent_shards=2"),
+        f"encoder.en={write_encoder(tmp_path / 'encoder')}",
+    )
 
     def new(name: str) -> Colloquy:
         (tmp_path / name).mkdir()

@@ -27,6 +27,7 @@ SMALL = (
     "interaction.max_turns=2",
     "interaction.max_tokens=120",
     "conversation.max_turns=1",
+    "conversation.max_tokens=80",
     "awareness.max_tokens=200",
 )
 

@@ -18,14 +18,13 @@ from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.providers.scripted import make_reply
 from tasks.foundation.llm.request import ProviderCall, RawReply
 from tasks.foundation.llm.schema_filler import SchemaFiller
-from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.context import Workspace, read_rows
 from tasks.foundation.run.cost_plan import total_of
 from tasks.foundation.run.dry_inputs import MOST_ROWS, keep_fewer, shrink
 from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.parts import read_frame
 from tasks.foundation.tables import TABLES
 from tests.unit.source_stages import WordEncoder
 
@@ -90,7 +89,7 @@ async def run_chain(workspace: Workspace, build: str, names: Sequence[str]) -> d
                     await run.work(shard)
                 commit = run.commit()
                 await run.close()
-            rows = read_frame(workspace.layout, TABLES["llm_calls"], [part.path for part in commit.tables["llm_calls"]])
+            rows = read_rows(workspace.layout, TABLES["llm_calls"], [part.path for part in commit.tables["llm_calls"]])
             found[commit.run] = Counter(
                 calls=rows["attempts"].sum(), tokens=rows["prompt_tokens"].sum() + rows["completion_tokens"].sum()
             )
