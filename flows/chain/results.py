@@ -73,7 +73,7 @@ def result_of(commit: Commit, decision: str, progress: Progress, seconds: float)
         completion_tokens=progress.completion_tokens,
         cost_usd=commit.usage.get("cost_usd"),
         seconds=round(seconds, 3),
-        planned_calls=_planned(commit),
+        planned_calls=_read_planned_calls(commit),
         calls_of_rows=commit.usage.get("calls", 0),
         replayed_of_rows=commit.usage.get("from_cache", 0),
         unreported=progress.unreported,
@@ -87,7 +87,7 @@ def show_tokens(known: int, unreported: int) -> str:
     return f"≥ {known:,}" if known else "unknown"
 
 
-def _planned(commit: Commit) -> tuple[float, float] | None:
+def _read_planned_calls(commit: Commit) -> tuple[float, float] | None:
     planned = planned_in(commit.record)
     calls = total_of(planned).calls
     return (calls.low, calls.high) if planned else None

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from tasks.foundation.demo.elements import comparison_key
 
@@ -201,8 +200,3 @@ def _merged(lines: Sequence[Line], joint: str) -> list[Line]:
         else:
             merged.append(line)
     return merged
-
-
-def alternates(lines: Sequence[Line]) -> bool:
-    """Participant 1 first, then by turns."""
-    return all(a.speaker != b.speaker for a, b in pairwise(lines)) and (not lines or lines[0].speaker == 1)

@@ -2,10 +2,10 @@
 
 A model may head its lines with a name, go on in the other's name, or mark the end of the talk:
 
->>> heard("Anna: Fine, see you then. *ENDING*", "Anna", "Ben")
-Heard(text='Fine, see you then.', ends=True)
->>> heard("I could come by.\\nBen: Good!\\nAnna: Great.", "Anna", "Ben")
-Heard(text='I could come by.', ends=False)
+>>> extract_utterance("Anna: Fine, see you then. *ENDING*", "Anna", "Ben")
+ExtractedUtterance(text='Fine, see you then.', ends=True)
+>>> extract_utterance("I could come by.\\nBen: Good!\\nAnna: Great.", "Anna", "Ben")
+ExtractedUtterance(text='I could come by.', ends=False)
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Cutter:
+class CellMeasurer:
     """Cuts metrics into cells. A cell that holds the same units as another is computed once."""
 
     units: Units

@@ -34,7 +34,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ComparisonSide:
     """One side of a comparison: a metric's columns and counts summed by dialogue, [clusters, k] and [clusters]."""
 
     sums: np.ndarray
@@ -42,16 +42,16 @@ class Side:
     formula: Formula
 
     @staticmethod
-    def of(observed: Observed, clusters: np.ndarray, size: int) -> Side:
+    def of(observed: Observed, clusters: np.ndarray, size: int) -> ComparisonSide:
         """Over the units of `observed`, whose cluster codes are below `size`."""
         sums = np.zeros((size, observed.columns.shape[1]))
         np.add.at(sums, clusters, observed.columns)
         n = np.bincount(clusters, weights=np.asarray(observed.n, dtype=float), minlength=size)
-        return Side(sums, n, observed.formula)
+        return ComparisonSide(sums, n, observed.formula)
 
-    def where(self, mask: np.ndarray) -> Side:
+    def where(self, mask: np.ndarray) -> ComparisonSide:
         """With only the dialogues of a mask [clusters]."""
-        return Side(self.sums * mask[:, None], self.n * mask, self.formula)
+        return ComparisonSide(self.sums * mask[:, None], self.n * mask, self.formula)
 
     @property
     def dialogues(self) -> int:
@@ -59,17 +59,21 @@ class Side:
         return int((self.n > 0).sum())
 
 
-def paired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
+def paired_differences(
+    pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap
+) -> list[Difference]:
     """The difference of each pair, over the dialogues that both of the pair have."""
     return _differences([(a.where(b.n > 0), b.where(a.n > 0)) for a, b in pairs], bootstrap)
 
 
-def unpaired_differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
+def unpaired_differences(
+    pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap
+) -> list[Difference]:
     """The difference of each pair, each side over the dialogues it has."""
     return _differences(pairs, bootstrap)
 
 
-def _differences(pairs: Sequence[tuple[Side, Side]], bootstrap: Bootstrap) -> list[Difference]:
+def _differences(pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap) -> list[Difference]:
     resampled = bootstrap.distributions([Part(side.sums, side.formula) for pair in pairs for side in pair])
     found = []
     for place, (a, b) in enumerate(pairs):

@@ -12,10 +12,10 @@ import numpy as np
 
 from tasks.foundation.tables.evaluation import Comparison, ComparisonKind
 from tasks.metrics.catalogue import METRICS
-from tasks.metrics.cells import Breakdown, Cutter
+from tasks.metrics.cells import Breakdown, CellMeasurer
 from tasks.metrics.compare import (
+    ComparisonSide,
     Difference,
-    Side,
     correct_p_values,
     find_best,
     paired_differences,
@@ -45,7 +45,7 @@ class Arm:
 
 
 def compare_targets(
-    benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed], groups: Sequence[Breakdown]
+    benchmark: Benchmark, measurer: CellMeasurer, observed: Sequence[Observed], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
     """Each metric that has a better end, in each cell of the groups: the best target against every other.
 
@@ -53,10 +53,10 @@ def compare_targets(
     common against these; so nobody's rank rests on conditions that others never met.
     """
     compared = _comparable(observed)
-    for key, mask in cutter.units.cells(groups):
-        members = members_of(cutter, mask)
-        measured = {target: cutter.measure(compared, _mask(places, len(mask))) for target, places in members.items()}
-        alike = _under_like_conditions(members, cutter)
+    for key, mask in measurer.units.cells(groups):
+        members = members_of(measurer, mask)
+        measured = {target: measurer.measure(compared, _mask(places, len(mask))) for target, places in members.items()}
+        alike = _under_like_conditions(members, measurer)
         for (place, each), targets in product(enumerate(compared), alike):
             values = {target: measured[target][place].value for target in targets}
             best = find_best(each.metric, values)
@@ -64,44 +64,47 @@ def compare_targets(
                 continue
             others = [target for target in targets if target != best and values[target] is not None]
             pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
-            found = _paired(pairs, members, cutter)
+            found = _paired(pairs, members, measurer)
             for other, difference, p_holm in zip(others, found, correct_p_values(found), strict=True):
                 yield _row("best", benchmark, each.metric, key, (best, other), difference, p_holm)
 
 
 def compare_thinking(
     benchmark: Benchmark,
-    cutter: Cutter,
+    measurer: CellMeasurer,
     observed: Sequence[Observed],
     groups: Sequence[Breakdown],
     pairs: Sequence[tuple[str, str]],
 ) -> Iterator[Comparison]:
     """For each pair (the model that thinks, the same one that does not) of which both are targets: the first less the
     second. Holm's correction is over the pairs of one metric and cell."""
-    for key, mask in cutter.units.cells(groups):
-        members = members_of(cutter, mask)
+    for key, mask in measurer.units.cells(groups):
+        members = members_of(measurer, mask)
         there = [pair for pair in pairs if members.keys() >= set(pair)]
         for each in _comparable(observed) if there else ():
-            found = _paired([(Arm(each, members[a]), Arm(each, members[b])) for a, b in there], members, cutter)
+            found = _paired([(Arm(each, members[a]), Arm(each, members[b])) for a, b in there], members, measurer)
             for pair, difference, p_holm in zip(there, found, correct_p_values(found), strict=True):
                 if difference.difference is not None:
                     yield _row("thinking", benchmark, each.metric, key, pair, difference, p_holm)
 
 
-def compare_pools(benchmark: Benchmark, cutter: Cutter, observed: Sequence[Observed]) -> Iterator[Comparison]:
+def compare_pools(benchmark: Benchmark, measurer: CellMeasurer, observed: Sequence[Observed]) -> Iterator[Comparison]:
     """For every two pools and each target: its value on the first less that on the second, unpaired. Holm's correction
     is over the targets of one metric and two pools."""
-    for one, other in combinations(cutter.units.values("pool"), 2):
-        members = [members_of(cutter, cutter.units.where({"pool": pool})) for pool in (one, other)]
+    for one, other in combinations(measurer.units.values("pool"), 2):
+        members = [members_of(measurer, measurer.units.where({"pool": pool})) for pool in (one, other)]
         targets = sorted(members[0].keys() & members[1].keys())
         on_one, on_other = ({target: each[target] for target in targets} for each in members)
         for each in _comparable(observed):
-            present = _clusters_of([*on_one.values(), *on_other.values()], cutter)
+            present = _clusters_of([*on_one.values(), *on_other.values()], measurer)
             pairs = [
-                (_side(Arm(each, on_one[target]), present, cutter), _side(Arm(each, on_other[target]), present, cutter))
+                (
+                    _side(Arm(each, on_one[target]), present, measurer),
+                    _side(Arm(each, on_other[target]), present, measurer),
+                )
                 for target in targets
             ]
-            found = unpaired_differences(pairs, cutter.bootstrap)
+            found = unpaired_differences(pairs, measurer.bootstrap)
             for target, difference, p_holm in zip(targets, found, correct_p_values(found), strict=True):
                 if difference.difference is not None:
                     key = {"pool": one, "pool_b": other}
@@ -109,30 +112,30 @@ def compare_pools(benchmark: Benchmark, cutter: Cutter, observed: Sequence[Obser
 
 
 def compare_judges(
-    benchmark: Benchmark, cutter: Cutter, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]
+    benchmark: Benchmark, measurer: CellMeasurer, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]
 ) -> Iterator[Comparison]:
     """Each metric that has a better end, for each target: judge a's value less judge b's on the same judgements.
 
     Holm's correction is over the targets of one metric and cell.
     """
     for pair in pairs:
-        for key, mask in cutter.units.cells(groups):
-            members = members_of(cutter, mask)
+        for key, mask in measurer.units.cells(groups):
+            members = members_of(measurer, mask)
             for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
                 if METRICS[a.metric].better is None:
                     continue
-                found = _paired([(Arm(a, places), Arm(b, places)) for places in members.values()], members, cutter)
+                found = _paired([(Arm(a, places), Arm(b, places)) for places in members.values()], members, measurer)
                 judges = (pair.judge_a, pair.judge_b)
                 for target, difference, p_holm in zip(members, found, correct_p_values(found), strict=True):
                     if difference.difference is not None:
                         yield _row("judges", benchmark, a.metric, key, (target, target), difference, p_holm, judges)
 
 
-def _under_like_conditions(members: Mapping[str, np.ndarray], cutter: Cutter) -> list[list[str]]:
+def _under_like_conditions(members: Mapping[str, np.ndarray], measurer: CellMeasurer) -> list[list[str]]:
     """The targets, sorted, in groups that have conditions in common, directly or over others."""
     groups: list[tuple[set[str], list[str]]] = []
     for target, places in members.items():
-        met, targets = cutter.units.conditions(places), [target]
+        met, targets = measurer.units.conditions(places), [target]
         apart = []
         for conditions, others in groups:
             if conditions & met:
@@ -147,34 +150,36 @@ def _comparable(observed: Sequence[Observed]) -> list[Observed]:
     return [each for each in observed if METRICS[each.metric].better is not None]
 
 
-def _paired(pairs: Sequence[tuple[Arm, Arm]], members: Mapping[str, np.ndarray], cutter: Cutter) -> list[Difference]:
+def _paired(
+    pairs: Sequence[tuple[Arm, Arm]], members: Mapping[str, np.ndarray], measurer: CellMeasurer
+) -> list[Difference]:
     """The differences of pairs within a cell, each over what its two arms both have.
 
     The resamples are over the clusters of all `members`, so that all comparisons of a cell meet the same ones.
     """
-    present = _clusters_of(list(members.values()), cutter) if members else np.empty(0, int)
-    shared = (_shared(one, other, cutter) for one, other in pairs)
-    sides = [(_side(one, present, cutter), _side(other, present, cutter)) for one, other in shared]
-    return paired_differences(sides, cutter.bootstrap)
+    present = _clusters_of(list(members.values()), measurer) if members else np.empty(0, int)
+    shared = (_shared(one, other, measurer) for one, other in pairs)
+    sides = [(_side(one, present, measurer), _side(other, present, measurer)) for one, other in shared]
+    return paired_differences(sides, measurer.bootstrap)
 
 
-def _shared(one: Arm, other: Arm, cutter: Cutter) -> tuple[Arm, Arm]:
+def _shared(one: Arm, other: Arm, measurer: CellMeasurer) -> tuple[Arm, Arm]:
     """Both arms with only those units that count in one and have a counterpart that counts in the other."""
-    tasks = cutter.units.tasks
+    tasks = measurer.units.tasks
     counted = [arm.places[arm.observed.n[arm.places] > 0] for arm in (one, other)]
     both = np.intersect1d(tasks[counted[0]], tasks[counted[1]])
     left = [places[np.isin(tasks[places], both)] for places in counted]
     return Arm(one.observed, left[0]), Arm(other.observed, left[1])
 
 
-def _side(arm: Arm, present: np.ndarray, cutter: Cutter) -> Side:
+def _side(arm: Arm, present: np.ndarray, measurer: CellMeasurer) -> ComparisonSide:
     """An arm summed over the clusters `present` (codes, ascending)."""
-    clusters = np.searchsorted(present, cutter.units.clusters[arm.places])
-    return Side.of(arm.observed.only(arm.places), clusters, len(present))
+    clusters = np.searchsorted(present, measurer.units.clusters[arm.places])
+    return ComparisonSide.of(arm.observed.only(arm.places), clusters, len(present))
 
 
-def _clusters_of(several: Sequence[np.ndarray], cutter: Cutter) -> np.ndarray:
-    return np.unique(cutter.units.clusters[np.concatenate(several)])
+def _clusters_of(several: Sequence[np.ndarray], measurer: CellMeasurer) -> np.ndarray:
+    return np.unique(measurer.units.clusters[np.concatenate(several)])
 
 
 def _mask(places: np.ndarray, size: int) -> np.ndarray:
@@ -183,14 +188,14 @@ def _mask(places: np.ndarray, size: int) -> np.ndarray:
     return mask
 
 
-def members_of(cutter: Cutter, mask: np.ndarray) -> dict[str, np.ndarray]:
+def members_of(measurer: CellMeasurer, mask: np.ndarray) -> dict[str, np.ndarray]:
     """The places of each target's units within a mask; targets without any are left out."""
-    found = {target: np.nonzero(cutter.units.where({"target": target}) & mask)[0] for target in _targets(cutter)}
+    found = {target: np.nonzero(measurer.units.where({"target": target}) & mask)[0] for target in _targets(measurer)}
     return {target: places for target, places in found.items() if len(places)}
 
 
-def _targets(cutter: Cutter) -> list[str]:
-    return cutter.units.values("target")
+def _targets(measurer: CellMeasurer) -> list[str]:
+    return measurer.units.values("target")
 
 
 def _row(

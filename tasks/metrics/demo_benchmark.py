@@ -13,7 +13,7 @@ import polars as pl
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
-from tasks.metrics.cells import Breakdown, Cutter
+from tasks.metrics.cells import Breakdown, CellMeasurer
 from tasks.metrics.comparison_rows import JudgePair, compare_judges, compare_targets, compare_thinking
 from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics, compute_interaction_metrics
 from tasks.metrics.demo_study import Read, Study, load_study
@@ -55,8 +55,8 @@ class DemoBench:
         return tuple(sorted({*self.awareness_scores["judge"], *self.interaction_scores["judge"]}))
 
     @cached_property
-    def cutter(self) -> Cutter:
-        return Cutter(self.study.units, self.bootstrap)
+    def measurer(self) -> CellMeasurer:
+        return CellMeasurer(self.study.units, self.bootstrap)
 
     def numbers(self, judges: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Awareness [predictions, judges, 2] and interaction [interactions, judges, 4], NaN where unscored."""
@@ -72,16 +72,16 @@ class DemoBench:
         panel = self.study.scores(*self.numbers(self.panel))
         scores = compute_demo_metrics(*panel)
         rows = [
-            *self.cutter.rows("demo", [*scores, *self._faults()], CELLS),
-            *self.cutter.rows("demo", compute_interaction_metrics(panel[1]), PLAYED),
+            *self.measurer.rows("demo", [*scores, *self._faults()], CELLS),
+            *self.measurer.rows("demo", compute_interaction_metrics(panel[1]), PLAYED),
         ]
         for judge in self.judges:
             own = compute_demo_metrics(*self.study.scores(*self.numbers([judge])))
-            rows += self.cutter.rows("demo", own, CELLS, judge)
+            rows += self.measurer.rows("demo", own, CELLS, judge)
         compared = [
-            *compare_targets("demo", self.cutter, scores, GROUPS),
-            *compare_judges("demo", self.cutter, list(self._judge_pairs()), GROUPS),
-            *compare_thinking("demo", self.cutter, scores, GROUPS, thinking_pairs),
+            *compare_targets("demo", self.measurer, scores, GROUPS),
+            *compare_judges("demo", self.measurer, list(self._judge_pairs()), GROUPS),
+            *compare_thinking("demo", self.measurer, scores, GROUPS, thinking_pairs),
         ]
         return rows, compared
 

@@ -16,7 +16,7 @@ from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric
 from tasks.metrics.alpha_sweep import RankChange, compare_ranks
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
-from tasks.metrics.cells import Breakdown, Cutter, Key
+from tasks.metrics.cells import Breakdown, CellMeasurer, Key
 from tasks.metrics.comparison_rows import (
     JudgePair,
     compare_judges,
@@ -80,8 +80,8 @@ class EytBench:
         return tuple(sorted({*self.turn_judgements["judge"], *self.final_judgements["judge"]}))
 
     @cached_property
-    def cutter(self) -> Cutter:
-        return Cutter(self.study.units, self.bootstrap)
+    def measurer(self) -> CellMeasurer:
+        return CellMeasurer(self.study.units, self.bootstrap)
 
     @cached_property
     def panel_turns(self) -> np.ndarray:
@@ -103,28 +103,28 @@ class EytBench:
         objective = compute_objective_metrics(self.study, trajectory)
         panel = self.judged(self.panel)
         rows = [
-            *self.cutter.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),
-            *(row for judge in self.judges for row in self.cutter.rows("eyt", self.judged([judge]), CELLS, judge)),
+            *self.measurer.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),
+            *(row for judge in self.judges for row in self.measurer.rows("eyt", self.judged([judge]), CELLS, judge)),
             *self._sliced(),
             *self._sweep(),
-            *self.cutter.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
+            *self.measurer.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
         ]
         compared = [
-            *compare_targets("eyt", self.cutter, [*objective, *panel], GROUPS),
-            *compare_judges("eyt", self.cutter, list(self._judge_pairs()), GROUPS),
-            *compare_thinking("eyt", self.cutter, [*objective, *panel], GROUPS, thinking_pairs),
-            *compare_pools("eyt", self.cutter, [*objective, *panel]),
+            *compare_targets("eyt", self.measurer, [*objective, *panel], GROUPS),
+            *compare_judges("eyt", self.measurer, list(self._judge_pairs()), GROUPS),
+            *compare_thinking("eyt", self.measurer, [*objective, *panel], GROUPS, thinking_pairs),
+            *compare_pools("eyt", self.measurer, [*objective, *panel]),
         ]
         return rows, compared
 
     def _sliced(self) -> Iterator[Metric]:
         sliced = compute_sliced_metrics(self.study, self.panel_turns, self.settings.panel_rule)
-        yield from (row for row in self.cutter.rows("eyt", sliced, SLICED) if row.n or row.n_unscored)
+        yield from (row for row in self.measurer.rows("eyt", sliced, SLICED) if row.n or row.n_unscored)
 
     def _sweep(self) -> Iterator[Metric]:
         """The swept scores, then τ and flips of the targets' rankings within each pool and over all."""
         swept = compute_sweep_metrics(self.study, self.panel_turns, self.settings.panel_rule, self.settings.alpha_sweep)
-        yield from self.cutter.rows("eyt", swept, SLICED)
+        yield from self.measurer.rows("eyt", swept, SLICED)
         for key, mask in self.study.units.cells(SWEPT):
             for name in DIMENSION_METRIC.values():
                 measured = {
@@ -137,8 +137,8 @@ class EytBench:
 
     def _by_target(self, observed: Observed, mask: np.ndarray) -> dict[str, Measure]:
         return {
-            target: self.cutter.measure([observed], self.study.units.where({"target": target}) & mask)[0]
-            for target in members_of(self.cutter, mask)
+            target: self.measurer.measure([observed], self.study.units.where({"target": target}) & mask)[0]
+            for target in members_of(self.measurer, mask)
         }
 
     def _judge_pairs(self) -> Iterator[JudgePair]:

@@ -11,7 +11,7 @@ from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.metrics.accuracy import Turns, accuracy, label_f1, unreadable_share
 from tasks.metrics.alpha_sweep import compare_ranks
 from tasks.metrics.cells import Units
-from tasks.metrics.compare import Side, find_best, paired_differences
+from tasks.metrics.compare import ComparisonSide, find_best, paired_differences
 from tasks.metrics.completion import compute_completion_metrics, satisfaction
 from tasks.metrics.demo_scores import collect_scores, compute_demo_metrics
 from tasks.metrics.drift import alignment, compute_turn_drifts, encode_texts, intent_text, pair_text
@@ -340,11 +340,11 @@ def test_the_best_is_the_highest_or_where_low_is_better_the_lowest() -> None:
     assert find_best("latent_accuracy", {"a": None}) is None
 
 
-def sides(a: list[float], b: list[float]) -> tuple[Side, Side]:
+def sides(a: list[float], b: list[float]) -> tuple[ComparisonSide, ComparisonSide]:
     void = np.zeros(len(a), dtype=bool)
     clusters = np.arange(len(a))
     one, other = (mean_over_units("latent_accuracy", np.array(each), void=void) for each in (a, b))
-    return Side.of(one, clusters, len(a)), Side.of(other, clusters, len(a))
+    return ComparisonSide.of(one, clusters, len(a)), ComparisonSide.of(other, clusters, len(a))
 
 
 def test_a_difference_is_over_shared_dialogues_and_their_same_resamples() -> None:

@@ -113,7 +113,7 @@ def plan_items(
         done.n_worked += n
         if n:
             share = weight * len(keys) / n
-            done.calls += _planned(asked, share, context.settings, models, stage.name, spread)
+            done.calls += _plan_calls(asked, share, context.settings, models, stage.name, spread)
     return done
 
 
@@ -292,7 +292,7 @@ class _Writer(SchemaFiller):
         return min(max(math.floor(usual + self.source.random()), fewest), max(fewest, most))
 
 
-def _planned(
+def _plan_calls(
     asked: Sequence[_Asked],
     share: float,
     settings: Settings,
@@ -306,12 +306,12 @@ def _planned(
         of[one.alias, one.purpose].append(one)
     batched = in_batches(settings, stage)
     return [
-        _planned_calls(several, share, models[alias], settings.llm.max_reasks, spread, batched=batched)
+        _plan_calls_of_purpose(several, share, models[alias], settings.llm.max_reasks, spread, batched=batched)
         for (alias, _), several in of.items()
     ]
 
 
-def _planned_calls(
+def _plan_calls_of_purpose(
     asked: Sequence[_Asked], share: float, spec: ModelSpec, reasks: int, spread: float, *, batched: bool
 ) -> PlannedCalls:
     usual, n = asked[0].usual, len(asked) * share
