@@ -7,6 +7,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -74,7 +75,6 @@ class _Planner:
         names = chain.needed(self.workspace.settings, made | set(selected) | _before(selected))
         found = find_statuses(self.workspace, self.build, [name for name in names if name in made])
         status_of = {status.run: status for status in found}
-        history = UsageHistory.of(self.workspace.layout, names)
         plans: list[RunPlan] = []
         changing: set[str] = set()
         for name in names:
@@ -82,8 +82,13 @@ class _Planner:
             states = self._states(chain.stage(name), status_of, bool(changing & upstream))
             if set(states.values()) - set(DONE):
                 changing.add(name)
-            plans += self._plan_stage(chain.stage(name), states, commits, history)
+            plans += self._plan_stage(chain.stage(name), states, commits)
         return [plan for plan in plans if plan.stage in self.selected]
+
+    @cached_property
+    def _history(self) -> UsageHistory:
+        """Read once there is something to plan."""
+        return UsageHistory.of(self.workspace.layout, chain.names())
 
     def _states(self, stage: Stage, status_of: Mapping[str, StageStatus], changing: bool) -> dict[str | None, State]:
         return {
@@ -96,7 +101,6 @@ class _Planner:
         stage: Stage,
         states: Mapping[str | None, State],
         commits: Mapping[str, Commit],
-        history: UsageHistory,
     ) -> list[RunPlan]:
         """The plans of the stage's members. What its dry runs make stands beside what the others have committed."""
         plans: list[RunPlan] = []
@@ -112,7 +116,7 @@ class _Planner:
             try:
                 most = max(MOST_REQUESTS // len(states), 24)
                 done = run_dry(
-                    *(stage, member, self.workspace, real, self.dry, history, self.folder), most_requests=most
+                    *(stage, member, self.workspace, real, self.dry, self._history, self.folder), most_requests=most
                 )
             except ColloquyError as error:
                 note = f"not planned: {error}"
