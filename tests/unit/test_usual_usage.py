@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.providers.scripted import make_reply
 from tasks.foundation.llm.request import Message, ProviderCall, RawReply
 from tasks.foundation.run.context import Workspace
+from tasks.foundation.run.dry_run import plan_run
 from tasks.foundation.run.usual_usage import FEWEST, UsageHistory, count_prompt_tokens, count_tokens, usual_table
+from tasks.foundation.settings import load_settings
 from tasks.foundation.store.layout import Layout
 from tests.many_rows.task import STAGE
 from tests.whole_stage import run_whole
@@ -88,3 +91,21 @@ def test_the_table_knows_every_purpose_that_the_prompts_of_a_stage_are_asked_for
     known = {stage: set(purposes) for stage, purposes in usual_table().replies.items()}
     asking = {stage.name for stage in chain.chain() if stage.work is not None}
     assert set(known) == asking | {"any"}
+
+
+async def test_no_run_ends_because_it_cannot_be_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await history_of(tmp_path, monkeypatch, 20)
+    layout = Layout(tmp_path / "artifacts")
+    for part in layout.root.rglob("*.parquet"):
+        part.write_bytes(b"damaged")
+    assert UsageHistory.of(layout, ["curation"]).usual("curation", "distil", SCRIPTED).basis == "table"
+    assert "earlier replies of stage curation are not looked at" in caplog.text
+
+    async def work(*arguments: Any) -> Any:
+        raise LookupError("a made-up reply names nothing that is there")
+
+    failing = replace(STAGE, work=work)
+    context: Any = SimpleNamespace(settings=load_settings("test"))
+    assert plan_run(failing, context, ["a"], load_models(), Layout(tmp_path / "none")) == []

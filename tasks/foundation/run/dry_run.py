@@ -2,14 +2,14 @@
 
 What is asked for some rows is taken for all of them:
 
-    plan = plan_items(stage, context, {"": (keys, 1.0)}, models, history)
-    plan.calls, plan.rows
+    plan_items(stage, context, {"": (keys, 1.0)}, models, history, most_requests=240).calls
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import random
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tasks.foundation.errors import ModelError
+from tasks.foundation.errors import ColloquyError, ModelError
 from tasks.foundation.ids import canonical_json, seed_of, seeded_order
 from tasks.foundation.llm.chain import QUOTED_CHARACTERS, first_call
 from tasks.foundation.llm.models import ModelSpec
@@ -43,6 +43,8 @@ from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Asker, Stage, StageContext
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import Row
+
+log = logging.getLogger(__name__)
 
 FEWEST_ROWS = 8
 """So many rows are worked on before a stage is stopped by the number of its requests."""
@@ -120,11 +122,17 @@ def plan_items(
 def plan_run(
     stage: Stage, context: StageContext, keys: Sequence[str], models: Mapping[str, ModelSpec], layout: Layout
 ) -> list[PlannedCalls]:
-    """What the items of a prepared run are expected to ask: kept in its commit, beside what they took."""
+    """What the items of a prepared run are expected to ask: kept in its commit, beside what they took. No run ends
+    because it cannot be planned."""
     if stage.work is None or not keys:
         return []
-    history = UsageHistory.of(layout, [stage.name])
-    return plan_items(stage, context, {"": (keys, 1.0)}, models, history, most_requests=MOST_REQUESTS_OF_A_RUN).calls
+    most = MOST_REQUESTS_OF_A_RUN
+    try:
+        history = UsageHistory.of(layout, [stage.name])
+        return plan_items(stage, context, {"": (keys, 1.0)}, models, history, most_requests=most).calls
+    except ColloquyError as error:
+        log.warning("stage %s is not planned: %s", stage.name, error)
+        return []
 
 
 def _run(work: Coroutine[Any, Any, int]) -> int:
@@ -154,7 +162,7 @@ async def _work_on(
             asker = DryAsker(stage.name, key, context.settings.run.seed, models, history, asked)
             try:
                 made = await stage.work(context, loaded[key], asker)
-            except ModelError:
+            except Exception:  # noqa: BLE001 - on made-up replies; what is wrong with a real one, the run itself says
                 made = {}
             for table, each in made.items():
                 rows[table].extend(each)

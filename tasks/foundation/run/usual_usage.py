@@ -8,29 +8,37 @@ From this store's earlier requests of the same stage, purpose and model; else fr
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation import CONFIGS
-from tasks.foundation.errors import ConfigError
+from tasks.foundation.errors import ConfigError, StoreError, TableError
 from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.llm.reply import said_in
 from tasks.foundation.llm.request import Message
+from tasks.foundation.run.context import read_rows
 from tasks.foundation.run.cost_plan import Basis
 from tasks.foundation.settings.strict_yaml import load_yaml
-from tasks.foundation.store.commits import builds
+from tasks.foundation.store.commits import Commit, read_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import open_views
+from tasks.foundation.store.views import all_commits
+from tasks.foundation.tables import TABLES
+
+log = logging.getLogger(__name__)
 
 FEWEST = 5
 """Earlier requests from which on they say more than the table does."""
+COMMITS_READ, PARTS_READ = 3, 8
+"""Newest commits of a stage, and parts of each, that are read."""
 LOOKED_AT = 200
 """Replies of a purpose and model that are read for what they decide."""
 
@@ -155,30 +163,6 @@ class _Earlier:
     items: Mapping[str, float] = field(default_factory=dict)
 
 
-_SUMS = """
-select stage, purpose, alias, any_value(provider), count(*), avg(attempts), avg(completion_tokens / answers),
-    avg(coalesce(cached_tokens, 0) / greatest(prompt_tokens, 1)), avg(latency_seconds / answers),
-    count(distinct row_key)
-from (
-    select distinct on (request_id) *, greatest(attempts, 1) as answers
-    from history.llm_calls
-    where list_contains($stages, stage) and completion_tokens > 0
-    order by request_id, created_at
-)
-group by stage, purpose, alias
-"""
-_TEXTS = """
-select asked.stage, asked.purpose, asked.alias, asked.family, asked.prompt_tokens / greatest(asked.attempts, 1),
-    said.prompt, said.reply
-from (
-    select distinct on (request_id) * from history.llm_calls
-    where list_contains($stages, stage) and prompt_tokens > 0
-    qualify row_number() over (partition by stage, purpose, alias order by request_id) <= $most
-) as asked
-inner join (select distinct on (request_id) * from history.replies) as said using (request_id)
-"""
-
-
 class UsageHistory:
     """What is known of a store's earlier requests."""
 
@@ -187,24 +171,18 @@ class UsageHistory:
 
     @staticmethod
     def of(layout: Layout, stages: Collection[str]) -> UsageHistory:
-        """Reads the ledgers and some replies of all builds; of a store without any, nothing."""
-        if not builds(layout):
-            return UsageHistory()
-        with open_views(layout) as connection:
-            given: dict[str, Any] = {"stages": list(stages)}
-            sums = connection.execute(_SUMS, given).fetchall()
-            texts = connection.execute(_TEXTS, {**given, "most": LOOKED_AT}).fetchall()
-        read: dict[_Key, _Read] = defaultdict(_Read)
-        for stage, purpose, alias, family, tokens, prompt, reply in texts:
-            read[stage, purpose, alias].add(family, tokens, prompt, reply)
-        return UsageHistory(
-            {
-                (stage, purpose, alias): _Earlier(
-                    _kind_of(provider), n, calls, tokens, cached, seconds, rows, **read[stage, purpose, alias].facts()
-                )
-                for stage, purpose, alias, provider, n, calls, tokens, cached, seconds, rows in sums
-            }
-        )
+        """From the first parts of each stage's newest commits, of whichever builds: a store of millions of replies is
+        not read for it. What cannot be read says nothing."""
+        earlier: dict[_Key, _Earlier] = {}
+        newest = sorted(all_commits(layout), key=lambda commit: commit.ended_at, reverse=True)
+        for stage in stages:
+            of_stage = [commit for commit in newest if commit.stage == stage][:COMMITS_READ]
+            try:
+                whole = [read_commit(layout, commit.build, commit.run) for commit in of_stage]
+                earlier |= _read_earlier(layout, stage, [commit for commit in whole if commit is not None])
+            except (StoreError, TableError) as error:
+                log.warning("earlier replies of stage %s are not looked at: %s", stage, error)
+        return UsageHistory(earlier)
 
     def usual(self, stage: str, purpose: str, spec: ModelSpec) -> UsualUsage:
         """How such a request usually goes."""
@@ -219,6 +197,37 @@ class UsageHistory:
         if sum(one.n for one in alike) >= FEWEST:
             return _from_earlier("alike", alike, stage, purpose)
         return _from_table(stage, purpose, spec)
+
+
+def _read_earlier(layout: Layout, stage: str, commits: Sequence[Commit]) -> dict[_Key, _Earlier]:
+    """How the requests in some parts of these commits went, by purpose and alias; every request counts once."""
+    calls, replies = (
+        read_rows(
+            layout, TABLES[table], [part.path for each in commits for part in each.tables.get(table, ())[:PARTS_READ]]
+        )
+        for table in ("llm_calls", "replies")
+    )
+    calls = calls.filter(pl.col("completion_tokens") > 0).unique("request_id", maintain_order=True)
+    texts = {row[0]: row[1:] for row in replies.select("request_id", "prompt", "reply").iter_rows()}
+    answers = pl.max_horizontal("attempts", 1)
+    found: dict[_Key, _Earlier] = {}
+    for (purpose, alias), own in calls.group_by("purpose", "alias", maintain_order=True):
+        read = _Read()
+        for row in own.head(LOOKED_AT).to_dicts():
+            if row["prompt_tokens"] and row["request_id"] in texts:
+                asked = row["prompt_tokens"] / max(row["attempts"], 1)
+                read.add(row["family"], asked, *texts[row["request_id"]])
+        attempts, tokens, cached, seconds = own.select(
+            pl.col("attempts").mean(),
+            (pl.col("completion_tokens") / answers).mean(),
+            (pl.col("cached_tokens") / pl.col("prompt_tokens")).mean().fill_null(0.0),
+            (pl.col("latency_seconds") / answers).mean(),
+        ).row(0)
+        rows = own["row_key"].n_unique()
+        found[stage, str(purpose), str(alias)] = _Earlier(
+            _kind_of(own["provider"][0]), own.height, attempts, tokens, cached, seconds, rows, **read.facts()
+        )
+    return found
 
 
 def _from_earlier(basis: Basis, earlier: list[_Earlier], stage: str, purpose: str) -> UsualUsage:
