@@ -27,7 +27,6 @@ from tasks.conflicts.prompts import (
     ReflectInputs,
     Reflection,
     make_assess_inputs,
-    make_reflection_reply,
 )
 from tasks.conflicts.select import Candidate, Selection, count_to_keep, pick_best_ranked, select_evenly
 from tasks.foundation.demo.records import load_rows_by, scenes_and_characters
@@ -139,7 +138,7 @@ async def work(context: StageContext, case: PairingToAssess, ask: Asker) -> Rows
     again = ReflectInputs(**inputs.model_dump(), first_assessment=canonical_json(first.model_dump()))
     second: Reflection | None
     try:
-        second = await ask(REFLECT, again, purpose="reflect", reply=make_reflection_reply(), **manner)
+        second = await ask(REFLECT, again, purpose="reflect", **manner)
     except ModelError as error:
         if error.may_pass_later:
             raise

@@ -27,6 +27,7 @@ from tasks.foundation.sources.values import one_line
 from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import BigFive, Character, Diversity
 from tasks.foundation.tables.types import Int32, Language, Row
+from tasks.foundation.texts.replies import cut_text
 
 TAXONOMIES = ("attributes", "age_band")
 GENDERS = ("M", "F")
@@ -41,8 +42,6 @@ BAND_WEIGHTS = {
     "Advanced age": 2,
 }
 """Ours: every band occurs, adults most often, as in the dialogues that scenes come from. Other bands weigh 1."""
-INSPIRATION_CHARACTERS = 320
-"""Of the inspiring text; it is to inspire, and tiny models pay for every word."""
 LONGEST_TEXT = 2000
 """Characters of an inspiring text that are looked at."""
 
@@ -74,13 +73,14 @@ BRIEFS = Table("character_briefs", CharacterBrief, ("character_id",), "one row p
 
 
 def draw_briefs(
-    language: Language, count: int, inspirations: Sequence[Sequence[Inspiration]], seed: int
+    language: Language, count: int, inspirations: Sequence[Sequence[Inspiration]], seed: int, most: int
 ) -> list[CharacterBrief]:
-    """`count` briefs, inspired by the pools (in rank order) and files by turns. None without any inspiration."""
+    """`count` briefs, inspired by the pools (in rank order) and files by turns, by at most so many characters of a
+    text. None without any inspiration."""
     if not inspirations:
         return []
     return [
-        draw_brief(language, number, choose_inspiration(language, number, inspirations), seed)
+        draw_brief(language, number, choose_inspiration(language, number, inspirations), seed, most)
         for number in range(count)
     ]
 
@@ -95,7 +95,7 @@ def choose_inspiration(language: Language, number: int, inspirations: Sequence[S
     return texts[(2 * turn + offset if is_pool else turn) % len(texts)]
 
 
-def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: int) -> CharacterBrief:
+def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: int, most: int) -> CharacterBrief:
     """The brief of character `number` of a language."""
     rng = random.Random(seed_of(seed, "character", language, number))
     bands = taxonomy("age_band").labels
@@ -105,7 +105,7 @@ def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: 
     drawn = {
         "persona_id": inspiration.persona_id,
         "inspired_by": inspiration.where,
-        "inspiration": cut_to_sentences(text, INSPIRATION_CHARACTERS),
+        "inspiration": cut_text(text, most),
         "gender": rng.choice(GENDERS),
         "age": rng.randint(band.low or 0, band.high or band.low or 0),
         "age_band": band.name,
@@ -126,19 +126,6 @@ def remove_identity(description: str) -> str:
     'He keeps bees. Hobbies: chess.'
     """
     return _IDENTITY.sub("", description).strip() or description
-
-
-def cut_to_sentences(text: str, most: int) -> str:
-    """The first sentences of `text` that fit into `most` characters, or its first words where none does.
-
-    >>> cut_to_sentences("She sings. She dances.", 15)
-    'She sings.'
-    """
-    if len(text) <= most:
-        return text
-    cut = text[:most]
-    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)|[。！？]", cut)]
-    return cut[: ends[-1]] if ends else cut.rsplit(" ", 1)[0]
 
 
 def _sample(rng: random.Random, group: str, count: int) -> list[str]:

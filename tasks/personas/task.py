@@ -155,13 +155,13 @@ def written_of(character: Character) -> str:
 
 
 def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
-    section, seed = settings.personas, settings.run.seed
+    section, seed, most = settings.personas, settings.run.seed, settings.text_limits.inspiration
     personas = inspirations_of_pools({pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn})
     briefs: list[CharacterBrief] = []
     for language in LANGUAGES:
         count = section.characters.of(language)
         texts = inspirations_of_files(section.inspirations, language, count, seed) if count else []
-        briefs += draw_briefs(language, count, [*personas, *texts], seed)
+        briefs += draw_briefs(language, count, [*personas, *texts], seed, most)
     return briefs
 
 
@@ -200,6 +200,7 @@ STAGE = Stage(
     drafts=(BRIEFS, DRAFTS),
     prompts=(DESIGN,),
     taxonomies=TAXONOMIES,
+    text_limits=("inspiration",),
     encodes=True,
     roles=lambda settings: {"designer": [settings.personas.designer]},
     check=check,

@@ -17,9 +17,9 @@ from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
 from tasks.foundation.texts import approximate
+from tasks.foundation.texts.replies import cut_text
 from tasks.personas.characters import (
     BAND_WEIGHTS,
-    cut_to_sentences,
     draw_briefs,
     inspirations_of_pools,
     remove_identity,
@@ -127,7 +127,7 @@ POOLS = inspirations_of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for 
 def test_briefs_keep_to_the_attribute_pool_and_to_their_age_band(seed: int, count: int) -> None:
     bands = {label.name: label for label in taxonomy("age_band").labels}
     groups = {label.name: label.group for label in taxonomy("attributes").labels}
-    for brief in draw_briefs("zh", count, POOLS, seed):
+    for brief in draw_briefs("zh", count, POOLS, seed, 320):
         band = bands[brief.age_band]
         assert (band.low or 0) <= brief.age <= (band.high or 0)
         assert {groups[name] for name in brief.moral_values} == {"moral_value"} and len(brief.moral_values) in (1, 2)
@@ -137,12 +137,12 @@ def test_briefs_keep_to_the_attribute_pool_and_to_their_age_band(seed: int, coun
 
 
 def test_asking_for_more_characters_changes_none_of_the_first() -> None:
-    assert draw_briefs("en", 20, POOLS, 1)[:7] == draw_briefs("en", 7, POOLS, 1)
+    assert draw_briefs("en", 20, POOLS, 1, 320)[:7] == draw_briefs("en", 7, POOLS, 1, 320)
 
 
 def test_pools_take_turns_and_the_languages_start_with_different_personas() -> None:
-    english = [brief.persona_id for brief in draw_briefs("en", 4, POOLS, 1)]
-    chinese = [brief.persona_id for brief in draw_briefs("zh", 4, POOLS, 1)]
+    english = [brief.persona_id for brief in draw_briefs("en", 4, POOLS, 1, 320)]
+    chinese = [brief.persona_id for brief in draw_briefs("zh", 4, POOLS, 1, 320)]
     assert english == ["a0", "b0", "a2", "b2"]
     assert chinese == ["b1", "a1", "b3", "a3"]
 
@@ -158,7 +158,7 @@ def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
 
 
 def test_without_a_persona_no_character_is_drawn() -> None:
-    assert draw_briefs("en", 4, inspirations_of_pools({"a": []}), 1) == []
+    assert draw_briefs("en", 4, inspirations_of_pools({"a": []}), 1, 320) == []
 
 
 def test_the_band_weights_are_of_bands_that_exist() -> None:
@@ -171,15 +171,16 @@ def test_the_band_weights_are_of_bands_that_exist() -> None:
         ("short", 10, "short"),
         ("One. Two. Three.", 11, "One. Two."),
         ("他来了。他走了。", 5, "他来了。"),
-        ("no end here", 6, "no"),
+        ("no end here", 6, "no end"),
+        ("no end here", 5, "no"),
     ],
 )
 def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, expected: str) -> None:
-    assert cut_to_sentences(text, most) == expected
+    assert cut_text(text, most) == expected
 
 
 def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:
-    briefs = draw_briefs("zh", 5, POOLS, 1)
+    briefs = draw_briefs("zh", 5, POOLS, 1, 320)
     systems = {DESIGN.render("zh", design_inputs(brief))[0] for brief in briefs}
     assert len(systems) == 1
 

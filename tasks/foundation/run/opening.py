@@ -44,6 +44,7 @@ def inputs_of(
         "member": member or "",
         "settings": digest(_section(stage, workspace, member)),
         "seed": digest(settings.run.seed),
+        "text limits": digest({name: getattr(settings.text_limits, name) for name in sorted(stage.limits)}),
         "asking": digest(without_knobs(settings.llm)) if stage.work else "",
         "fresh": digest(build) if settings.run.fresh else "",
         "prompts": digest({prompt.path: prompt.fingerprint for prompt in stage.prompts}),
