@@ -27,9 +27,9 @@ class TwoParts:
     """As a Prompt, without a file."""
 
     fingerprint = "two"
-    reply = None
+    reply_model = None
 
-    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+    def render(self, language: str, inputs: BaseModel, limits: object) -> tuple[Message, ...]:
         return (Message("system", "be kind"), Message("user", "third"))
 
     def defuse(self, language: str, message: Message) -> Message:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.sections import InspirationSource
 from tasks.personas.characters import (
     Inspiration,
@@ -22,6 +23,8 @@ from tasks.personas.characters import (
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.unit.source_stages import FakeContext
+
+LIMITS = load_settings("test").text_limits
 
 NOTES = "\ufeffA kite shop closes.\r\n\r\nThe ferry is late\nand nobody minds.\n \t\nAn owl moves in.\x00"
 
@@ -110,7 +113,7 @@ def test_a_text_reaches_the_designer_whole_and_as_material(tmp_path: Path, langu
     (brief,) = draw_briefs(
         language, 1, inspirations_of_files([source(tmp_path, text, language=language)], language, 1, 1), 1, 320
     )  # type: ignore[arg-type]
-    shown = DESIGN.render(language, design_inputs(brief))[-1].content
+    shown = DESIGN.render(language, design_inputs(brief), LIMITS)[-1].content
     assert "Name: Al Fox." in shown and shown.count("</text>") == 1
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
@@ -28,6 +29,8 @@ from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.fakes.asker import FakeAsker
 from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
+
+LIMITS = load_settings("test").text_limits
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 SKETCH = {
@@ -181,7 +184,7 @@ def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, 
 
 def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:
     briefs = draw_briefs("zh", 5, POOLS, 1, 320)
-    systems = {DESIGN.render("zh", design_inputs(brief))[0] for brief in briefs}
+    systems = {DESIGN.render("zh", design_inputs(brief), LIMITS)[0] for brief in briefs}
     assert len(systems) == 1
 
 

@@ -25,6 +25,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PrivateAttr,
+    StringConstraints,
     ValidationInfo,
     create_model,
 )
@@ -164,18 +165,19 @@ def _is_within_word(text: str, place: int) -> bool:
     return ord(text[place]) < _FIRST_WIDE and _WORD_SIGNS.fullmatch(text[place - 1 : place + 1]) is not None
 
 
-Name = Annotated[str, Field(min_length=1), Limit("name")]
-Word = Annotated[str, Field(min_length=1), Limit("word")]
-Phrase = Annotated[str, Field(min_length=1), Limit("phrase")]
-Label = Annotated[str, Field(min_length=1), Limit("label")]
-Goal = Annotated[str, Field(min_length=1), Limit("goal")]
-Summary = Annotated[str, Field(min_length=1), Limit("summary")]
-Background = Annotated[str, Field(min_length=1), Limit("background")]
-Utterance = Annotated[str, Field(min_length=1), Limit("utterance")]
-Message = Annotated[str, Field(min_length=1), Limit("message")]
-Reasoning = Annotated[str, Field(min_length=1), Limit("reasoning")]
-JudgeReason = Annotated[str, Field(min_length=1), Limit("judge_words")]
-Remark = Annotated[str, Field(min_length=1), Limit("remark_words")]
+Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Name = Annotated[Filled, Limit("name")]
+Word = Annotated[Filled, Limit("word")]
+Phrase = Annotated[Filled, Limit("phrase")]
+Label = Annotated[Filled, Limit("label")]
+Goal = Annotated[Filled, Limit("goal")]
+Summary = Annotated[Filled, Limit("summary")]
+Background = Annotated[Filled, Limit("background")]
+Utterance = Annotated[Filled, Limit("utterance")]
+Message = Annotated[Filled, Limit("message")]
+Reasoning = Annotated[Filled, Limit("reasoning")]
+JudgeReason = Annotated[Filled, Limit("judge_words")]
+Remark = Annotated[Filled, Limit("remark_words")]
 """Texts that are not empty, each with its limit."""
 
 
