@@ -51,7 +51,7 @@ class UtteranceReply(ReplyModel):
     person: Phrase = asked("who says it", "说话人")
     content: Utterance = asked("the utterance as it stands", "这句发言的原文")
     intent: Phrase = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
-    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("sentiment", "情感倾向")
+    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("the tone of what is said", "话语的情感倾向")
     emotion: Emotion = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
     stance: list[StanceLabel] = asked("positions taken; may be empty", "所持的立场，可为空", told={"maxItems": 5})
     strategy: StrategyLabel = asked("how it is said, and to what effect", "如何去说，起什么作用")
@@ -99,14 +99,14 @@ def make_scene_reply() -> type[BaseModel]:
 def _make_persona_labels() -> dict[str, Any]:
     return {
         "name": (Phrase, asked("as it stands in the dialogue", "对话中的姓名")),
-        "gender": (Literal["M", "F", "Unknown"], asked("gender", "性别")),
-        "age": (list_names("age_band"), asked("the age band", "年龄段")),
+        "gender": (Literal["M", "F", "Unknown"], asked("as far as the talk shows it", "性别，以对话所示为准")),
+        "age": (list_names("age_band"), asked("the band of their age", "年龄段")),
         "big_five": (BigFiveValue, asked("High or Low for each trait", "每项特质的高低")),
-        "education": (Phrase, asked("education", "教育")),
-        "occupation": (Phrase, asked("occupation", "职业")),
-        "culture": (Phrase, asked("cultural background", "文化背景")),
+        "education": (Phrase, asked("what they have learned", "读过什么书")),
+        "occupation": (Phrase, asked("what they work as", "做什么工作")),
+        "culture": (Phrase, asked("the culture they come from", "文化背景")),
         "speaking_style": (Phrase, asked("way of speaking, habits of language", "说话方式和语言习惯")),
-        "hobby": (Phrase, asked("hobby", "爱好")),
+        "hobby": (Phrase, asked("what they like to do", "爱做什么")),
     }
 
 

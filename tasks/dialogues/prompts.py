@@ -43,7 +43,7 @@ class WrittenUtterance(ReplyModel):
 
 class UtteranceLabels(ReplyModel):
     intent: Label = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
-    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("sentiment", "情感倾向")
+    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("the tone of what is said", "话语的情感倾向")
     emotion: Word = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
     stance: list[StanceValue] = asked("positions taken; may be empty", "所持的立场，可为空", max_length=MOST_STANCES)
     strategy: StrategyValue = asked("how it is said, and to what effect", "如何去说，起什么作用")
@@ -105,7 +105,7 @@ class AnalysisInputs(Inputs):
 
 
 class AnnotateInputs(AnalysisInputs):
-    """`turns`: '1 to 6', or of those that are asked for again '3, 5'."""
+    """`turns`: see `name_turns`."""
 
     turns: str
 
@@ -134,10 +134,13 @@ EPILOGUE = Prompt("dialogues/epilogue", inputs=AnalysisInputs, reply=Epilogue)
 
 
 def name_turns(turns: Sequence[int], language: str) -> str:
-    """'1 to 6' of turns in a row, else '3, 5'."""
-    if len(turns) > 1 and turns[-1] - turns[0] == len(turns) - 1:
-        return f"{turns[0]}{'至' if language == 'zh' else ' to '}{turns[-1]}"
-    return ("、" if language == "zh" else ", ").join(map(str, turns))
+    """'utterances 1 to 6', 'utterances 3, 5', 'utterance 7'; '第1至6句发言' …"""
+    in_a_row = len(turns) > 2 and turns[-1] - turns[0] == len(turns) - 1
+    if language == "zh":
+        named = f"{turns[0]}至{turns[-1]}" if in_a_row else "、".join(map(str, turns))
+        return f"第{named}句发言"
+    named = f"{turns[0]} to {turns[-1]}" if in_a_row else ", ".join(map(str, turns))
+    return f"utterance{'s' if len(turns) > 1 else ''} {named}"
 
 
 def describe_familiarity(familiarity: int, language: str) -> str:

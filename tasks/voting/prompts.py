@@ -29,6 +29,8 @@ CANDIDATE: Any = asked(
     "the number of the candidate that fits best; null: undecided", "最合适的候选编号；null 为无法判断"
 )
 ELEMENT: Any = asked("the label in question", "所指的标签")
+ACTION: Any = asked("edit: put the label right; reject: remove it", "edit 为改正，reject 为删去")
+VALUE: Any = asked("what the label should be; only of an edit", "应有的标签，仅 edit 需要")
 REASON: Any = asked("why", "理由")
 CHANGES: Any = asked("the labels that are wrong, the gravest first", "有误的标签，最严重的在前")
 
@@ -100,8 +102,11 @@ def _type_name(kind: ElementKind) -> str:
 def _make_edit(kind: ElementKind, paths: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         "element": (Literal[tuple(paths)], ELEMENT),
-        "action": (Literal["edit"], asked("put the label right", "改正标签")),
-        "value": (make_value_type(kind), asked("what the label should be", "应有的标签")),
+        "action": (Literal["edit"], ACTION),
+        "value": (
+            make_value_type(kind),
+            VALUE,
+        ),
         "reason": (Remark, REASON),
     }
     return create_model("Edit", __base__=ReplyModel, **fields)
@@ -110,7 +115,7 @@ def _make_edit(kind: ElementKind, paths: Sequence[str]) -> type[BaseModel]:
 def _make_rejection(paths: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         "element": (Literal[tuple(paths)], ELEMENT),
-        "action": (Literal["reject"], asked("remove the label", "删去标签")),
+        "action": (Literal["reject"], ACTION),
         "reason": (Remark, REASON),
     }
     return create_model("Rejection", __base__=ReplyModel, **fields)

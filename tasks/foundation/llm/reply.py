@@ -26,7 +26,10 @@ from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, spoken_part
 from tasks.foundation.llm.redaction import encodable
-from tasks.foundation.texts.replies import LIMIT, MEANING_ZH, Manner, PartsReply, find_most, part_model
+from tasks.foundation.texts.replies import LIMIT, MEANING_ZH, Manner, PartsReply, part_model
+
+WORDS = "x-words"
+"""Key in a schema for the form in words: how many words a text may have."""
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
@@ -303,12 +306,25 @@ def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
 
     A model that refers to itself keeps its `$defs`. The result is shared: do not change it.
     """
+    return drop_words(schema_with_words(model))
+
+
+@lru_cache(maxsize=512)
+def schema_with_words(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The same with `WORDS` beside the limits that count words."""
     schema = _tell(model.model_json_schema(), getattr(model, "manner", None))
     definitions = schema.pop("$defs", {})
     if any(_refers_to_itself(name, definitions) for name in definitions):
         schema["$defs"] = {name: _close(part) for name, part in definitions.items()}
         return dict(_close(schema))
     return dict(_close(_inline(schema, definitions)))
+
+
+def drop_words(part: Any) -> Any:
+    """`part` without `WORDS`."""
+    if isinstance(part, list):
+        return [drop_words(item) for item in part]
+    return {key: drop_words(item) for key, item in part.items() if key != WORDS} if isinstance(part, dict) else part
 
 
 def _tell(part: Any, manner: Manner | None) -> Any:
@@ -319,7 +335,10 @@ def _tell(part: Any, manner: Manner | None) -> Any:
         return part
     told = {key: _tell(item, manner) for key, item in part.items() if key not in (LIMIT, MEANING_ZH)}
     if manner is not None and isinstance(part.get(LIMIT), list):
-        told["maxLength"] = find_most(part[LIMIT], manner.limits)
+        name, times = part[LIMIT]
+        told["maxLength"] = times * manner.limits.characters(name, manner.language)
+        if manner.limits.in_words(name):
+            told[WORDS] = times * getattr(manner.limits, name)
     if manner is not None and manner.language == "zh" and isinstance(part.get(MEANING_ZH), str):
         told["description"] = part[MEANING_ZH]
     return told

@@ -196,8 +196,9 @@ class LlmSection(Section):
     batch: Annotated[BatchSection, Knob]  # how the same requests travel
 
 
-CHARACTERS_A_WORD = 10
-"""Room for a word and what stands around it, where a text is to have so many words at most."""
+CHARACTERS_A_WORD = {"en": 10, "zh": 4}
+"""Room for a word and what stands around it, where a text is to have so many words at most. Two signs of Chinese say a
+word, so prompts ask for twice as many."""
 
 
 class TextLimitsSection(Section):
@@ -219,10 +220,15 @@ class TextLimitsSection(Section):
     answer_words: Positive
     speech_words: Positive
 
-    def characters(self, name: str) -> int:
+    def characters(self, name: str, language: Language) -> int:
         """A limit in characters."""
         value: int = getattr(self, name)
-        return CHARACTERS_A_WORD * value if name.endswith("_words") else value
+        return CHARACTERS_A_WORD[language] * value if self.in_words(name) else value
+
+    @staticmethod
+    def in_words(name: str) -> bool:
+        """Whether a limit counts words."""
+        return name.endswith("_words")
 
 
 class EncoderSection(Section):

@@ -38,7 +38,7 @@ KEPT_SHARE = 1.5
 """A text up to so many times its limit is kept as it is."""
 
 LIMIT, MEANING_ZH = "x-limit", "x-zh"
-"""Keys in a bare schema: the name of a text's limit, and a field's meaning in Chinese."""
+"""Keys in a bare schema: the name of a text's limit and how many times it counts; a field's meaning in Chinese."""
 
 _FIRST_WIDE = 0x2E80
 _WORD_SIGNS = re.compile(r"[\w'’-]{2}")
@@ -131,17 +131,11 @@ class Limit:
         manner: Manner | None = context.get("manner")
         if manner is None or not self.held:
             return text
-        most = int(KEPT_SHARE * find_most((self.name, self.times), manner.limits))
+        most = int(KEPT_SHARE * self.times * manner.limits.characters(self.name, manner.language))
         if len(text) <= most:
             return text
         context["cut"].append(info.field_name or "")
         return cut_text(text, most)
-
-
-def find_most(limit: Sequence[Any], limits: TextLimitsSection) -> int:
-    """The characters that a model is told, of a limit by name and how many times it."""
-    name, times = limit
-    return int(times * limits.characters(name))
 
 
 def cut_text(text: str, most: int) -> str:
