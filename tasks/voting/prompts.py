@@ -85,7 +85,7 @@ def make_review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
     place_of = {path: str(place) for place, (_, group) in enumerate(by_type.values()) for path in group}
 
     def option_of(change: Any) -> str | None:
-        plain = change if isinstance(change, dict) else change.model_dump()
+        plain = change.model_dump() if isinstance(change, BaseModel) else change if isinstance(change, dict) else {}
         return REJECT if plain.get("action") == REJECT else place_of.get(str(plain.get("element")))
 
     union: Any = Union[tuple(options)]  # noqa: UP007
