@@ -105,6 +105,9 @@ class AwarenessItem(Row):
     task: AwarenessTask = Field(description="element awareness task")
     language: Language = Field(description="language of the dialogue")
     dialogue_id: str = Field(description="the dialogue")
+    goal_type: str | None = Field(
+        default=None, description="goal type of the dialogue's scene; null: an import does not say"
+    )
     dialogue_text: str = Field(description="the whole dialogue, one 'name: text' line a turn")
     turn_index: TurnIndex | None = Field(
         description="the utterance asked about; null unless utterance, and where an import does not say which"
