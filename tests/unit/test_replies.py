@@ -105,6 +105,13 @@ def test_good_parts_are_kept_and_none_is_made_up() -> None:
     assert trouble.value.kind == "invalid"
 
 
+def test_what_was_cut_is_counted_in_the_parts_that_are_kept() -> None:
+    long = {"goal": "x" * 999, "why": "w"}
+    fields: list[str] = []
+    read(json.dumps({"one": long, "two": {**long, "why": 3}, "three": long}), bind(Notes, ENGLISH), "stop", fields)
+    assert fields == ["goal", "goal"]
+
+
 @pytest.mark.parametrize("length", range(1, 130))
 def test_wherever_a_reply_is_cut_off_the_parts_before_it_stand(length: int) -> None:
     whole = json.dumps({name: {"goal": "a, b {c}", "why": 'so "it" is'} for name in ("one", "two", "three")})

@@ -218,19 +218,25 @@ def _use(candidate: Candidate, after: str, model: type[BaseModel], cut: list[str
 def _validate(value: Any, model: type[BaseModel], cut: list[str]) -> BaseModel:
     """`value` as `model`, strictly, after what is the same in JSON and to the eye has been made the same."""
     text = _to_json(value)
-    context = {"manner": getattr(model, "manner", None), "cut": cut}
-    cut.clear()
     try:
-        return model.model_validate_json(text, strict=True, context=context)
+        return _validate_json(text, model, cut)
     except ValidationError as error:
         same = _same_to_the_eye(json.loads(text), error)
         if same is None:
             raise BadReply("invalid", _describe_faults(error)) from None
-    cut.clear()
     try:
-        return model.model_validate_json(json.dumps(same), strict=True, context=context)
+        return _validate_json(json.dumps(same), model, cut)
     except ValidationError as error:
         raise BadReply("invalid", _describe_faults(error)) from None
+
+
+def _validate_json(text: str, model: type[BaseModel], cut: list[str]) -> BaseModel:
+    """`text` as `model`; `cut` gets more only where it is one."""
+    cut_here: list[str] = []
+    context = {"manner": getattr(model, "manner", None), "cut": cut_here}
+    found = model.model_validate_json(text, strict=True, context=context)
+    cut.extend(cut_here)
+    return found
 
 
 def _to_json(value: Any) -> str:
