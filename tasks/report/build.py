@@ -19,6 +19,7 @@ from tasks.report.cost_section import cost
 from tasks.report.data_sections import make_data_sections
 from tasks.report.facts import collect_facts
 from tasks.report.page import Tile, render
+from tasks.report.prompt_section import prompts
 from tasks.report.questions import QueryResult, ask, rows
 from tasks.report.score_sections import make_score_sections
 from tasks.report.transcripts import LIMIT, Shelf, make_shelves
@@ -61,6 +62,7 @@ def make_page(
     sections = [
         *make_data_sections(asked, commits, build),
         *make_score_sections(asked, build),
+        prompts(asked, build),
         cost(asked, commits, build),
     ]
     known = collect_facts(build, commits, rows(connection, "select * from models"), told)
