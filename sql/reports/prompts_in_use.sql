@@ -22,7 +22,9 @@ prompts as (
         count(*) filter (where finish_reason in ('length', 'MAX_TOKENS')) as cut_off,
         cast(round(median(prompt_tokens * 1.0 / greatest(attempts, 1))) as bigint) as prompt_tokens_median,
         cast(round(median(completion_tokens * 1.0 / greatest(attempts, 1))) as bigint) as completion_tokens_median,
-        cast(round(quantile_cont(completion_tokens * 1.0 / greatest(attempts, 1), 0.95)) as bigint) as completion_tokens_95th,
+        cast(
+            round(quantile_cont(completion_tokens * 1.0 / greatest(attempts, 1), 0.95)) as bigint
+        ) as completion_tokens_95th,
         round(median(latency_seconds), 1) as seconds_median,
     from llm_calls
     group by stage, purpose, alias

@@ -112,7 +112,6 @@ class Excerpts:
     kind: ClassVar[str] = "excerpts"
     caption: str
     examples: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    source: QueryResult
 
 
 Block = Note | Pairs | Figure | Table | Leaderboard | Excerpts

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from tasks.foundation.store.layout import Layout
 from tasks.report import charts
-from tasks.report.blocks import Block, Excerpts, Note, Section, make_filled_table, make_section
+from tasks.report.blocks import Block, Excerpts, Note, Pairs, Section, make_filled_table, make_section
 from tasks.report.data_sections import Ask
 from tasks.report.questions import QueryResult
 from tasks.report.transcripts.parts import parse_json, pretty, shorten
 
+NAMES = ("stage", "model")
 
-def prompts(ask: Ask, build: str) -> Section:
+
+def whole_file(layout: Layout, build: str) -> Path:
+    """Where `colloquy pilot` keeps what the whole of the profile is expected to take."""
+    return layout.reports / build / "whole.json"
+
+
+def prompts(ask: Ask, build: str, whole: Mapping[str, Any] | None = None) -> Section:
+    """`whole`: what `whole_file` says, for the build of a pilot."""
     answer, examples = ask("prompts_in_use"), ask("prompt_examples")
     return make_section(
         "prompts",
@@ -26,6 +37,7 @@ def prompts(ask: Ask, build: str) -> Section:
                     make_filled_table(answer, "Requests by stage, purpose and model.", folded=len(answer) > 30),
                 ],
             ),
+            ("The whole", list(_whole(whole)) if whole else []),
             ("Filled in", list(_filled_in(examples))),
         ],
         Note("No model has been asked.", "missing", f"colloquy run --build {build}"),
@@ -43,6 +55,24 @@ def _asked_again(answer: QueryResult) -> Block | None:
     return charts.bars("Requests asked again, and failed, in %.", records, "prompt", series, "% of requests")
 
 
+def _whole(whole: Mapping[str, Any]) -> Iterator[Block]:
+    yield Note(f"Profile {whole['profile']} as a whole. {' '.join(whole['expected'])}")
+    stages = tuple(
+        (f"{one['stage']}, {one['model']}", ", ".join(f"{one[name]} {name}" for name in one if name not in NAMES))
+        for one in whole["stages"]
+    )
+    yield Pairs("By stage and model, from colloquy plan, with what the pilot has shown:", stages)
+
+
+def read_whole(layout: Layout, build: str) -> dict[str, Any] | None:
+    """What `whole_file` says; None for a build that was no pilot."""
+    try:
+        found: dict[str, Any] = json.loads(whole_file(layout, build).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
 def _filled_in(examples: QueryResult) -> Iterator[Block]:
     for stage in examples.values("stage"):
         of_stage = examples.where(stage=stage)
@@ -57,7 +87,6 @@ def _filled_in(examples: QueryResult) -> Iterator[Block]:
                     )
                     for record in records
                 ),
-                examples,
             )
 
 
