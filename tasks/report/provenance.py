@@ -59,12 +59,15 @@ def _asked_row(asked: Asked, got: int) -> tuple[Any, ...]:
 
 
 def list_numbers(commits: Mapping[str, Commit]) -> Iterator[Asked]:
-    """In the order of the stages; 0 and null ask for nothing."""
+    """In the order of the stages; 0 and null ask for nothing. Where pairings are to be selected, how many may be drawn
+    is a cap."""
     sections = {commit.stage: commit.record.get("settings", {}).get(commit.stage, {}) for commit in commits.values()}
     pools = [source["pool"] for source in sections.get("personas", {}).get("sources", ())]
     each: Mapping[str, Sequence[str | None]] = {"pool": pools, "task": get_args(AwarenessTask), "": [None]}
     for stage, name, part, of in NUMBERS:
         asked = sections.get(stage, {}).get(name)
+        if part == "pairings" and sections.get(stage, {}).get("select"):
+            continue
         by_language = asked if isinstance(asked, Mapping) else {None: asked}
         for of_it in each[of]:
             for language, count in by_language.items():

@@ -85,8 +85,11 @@ async def run_chain(workspace: Workspace, build: str, names: Sequence[str]) -> d
         for member in stage.members(workspace.settings):
             with StageRun.open(stage, workspace, build, member) as run:
                 run.prepare()
-                for shard in run.shards:
-                    await run.work(shard)
+                shards = run.shards
+                while shards:
+                    for shard in shards:
+                        await run.work(shard)
+                    shards = run.draw_on()
                 commit = run.commit()
                 await run.close()
             rows = read_rows(workspace.layout, TABLES["llm_calls"], [part.path for part in commit.tables["llm_calls"]])

@@ -74,7 +74,7 @@ def shrink(section: AnySection) -> tuple[AnySection, float]:
     if most <= MOST_ROWS:
         return section, 1.0
     share = MOST_ROWS / most
-    return _scaled(section, marked, share), 1 / share
+    return keep_fewer(_scaled(section, marked, share), share), 1 / share
 
 
 def keep_fewer(section: AnySection, share: float) -> AnySection:
@@ -241,12 +241,15 @@ def run_dry(
     context.settings = settings.model_copy(update={stage.name: small})
     prepared = stage.prepare(context)
     context.keep(prepared.rows)
-    groups = _groups(stage, prepared.items, dry, _expected_items(section, small, share, len(prepared.items), context))
+    found = len(prepared.items)
+    expected = found * share if stage.draw_on else _expected_items(section, small, share, found, context)
+    groups = _groups(stage, prepared.items, dry, expected)
     guessed = any(table in dry for table in stage.reads)
     worked = plan_items(
         *(stage, context, groups, workspace.models, history),
         most_requests=most_requests,
         spread=SPREAD_OF_ROWS if guessed else 1.0,
+        settings=settings,
     )
     context.keep(worked.rows)
     weight = worked.weight if stage.work is not None else given

@@ -297,6 +297,13 @@ class ConflictsSection(BatchableSection):
         """How many of the best-ranked pairings go on where none is coherent; 0: the run stops."""
         return kept_by(self.if_none)
 
+    def selected_of(self, language: Language) -> int:
+        """How many of `select` are of a language: half, if both have pairings (English the odd one), else all."""
+        if self.select is None or not self.pairings.of(language):
+            return 0
+        one_only = not (self.pairings.en and self.pairings.zh)
+        return self.select if one_only else (self.select + (language == "en")) // 2
+
 
 class DialoguesSection(TurnsBounded, StageSection):
     writer: str
