@@ -53,7 +53,7 @@ def test_every_number_of_the_settings_is_held_against_its_table() -> None:
         ["persona pool", "a", "1", "1", "yes"],
         ["scenes", "en", "1", "1", "yes"],
         ["scenes", "zh", "2", "0", "fewer by 2"],
-        ["pairings", "en", "1", "1", "yes"],
+        # how many pairings may be drawn is a cap, where some are to be selected
         ["selected pairings", "–", "36", "1", "fewer by 35"],
         ["awareness items", "goal, en", "1", "1", "yes"],
         ["awareness items", "persona, en", "1", "1", "yes"],

@@ -198,6 +198,9 @@ class DryContext:
 
 def _bundled(source: AnySource, limit: int) -> AnySource:
     """Bundled rows in place of a dataset: of its reader's form, or else of the first that fits its stage."""
+    if hasattr(source, "column"):
+        texts = {"path": f"configs/sample/{SAMPLES['soda']}", "column": "narrative"}
+        return source.model_copy(update={**texts, "hub": None, "split": None, "limit": limit})
     reader = getattr(source, "reader", "")
     if reader not in SAMPLES:
         reader = "nemotron" if hasattr(source, "pool") else "soda"
@@ -237,7 +240,7 @@ def run_dry(
     context, settings = DryContext(workspace, stage, real, dry, folder, member), workspace.settings
     section: StageSection = getattr(settings, stage.name)
     given = max((dry[table].weight for table in stage.items_from.values() if table in dry), default=1.0)
-    small, share = shrink(keep_fewer(section, 1 / given))
+    small, share = shrink(keep_fewer(section.of_few_rows(), 1 / given))
     context.settings = settings.model_copy(update={stage.name: small})
     prepared = stage.prepare(context)
     context.keep(prepared.rows)

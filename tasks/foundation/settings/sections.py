@@ -134,18 +134,20 @@ class PersonaSource(Source):
         return self.pool
 
 
-class InspirationSource(Section):
-    """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
+class InspirationSource(Source):
+    """Texts that inspire the characters of a language, one a line or a paragraph: of a text file, or of a column of a
+    file of rows or a dataset."""
 
-    path: str
     language: InLanguage
+    column: str | None = None
+    """Null: the file is text."""
     one_text_per: Literal["line", "paragraph"] = "line"
-    licence: str = "unknown"
 
-    @property
-    def file(self) -> Path:
-        """The file, absolute."""
-        return ROOT / self.path
+    @model_validator(mode="after")
+    def _column_of_rows(self) -> Self:
+        if self.hub is not None and self.column is None:
+            raise ValueError(f"the texts of hub dataset {self.hub!r} are in a column of it: expected `column`")
+        return self
 
 
 class SceneSource(Source):
@@ -225,6 +227,10 @@ class StageSection(Section):
         """The section as far as it concerns one member of a stage that fans out."""
         return self
 
+    def of_few_rows(self) -> Self:
+        """The section for a dry run on some rows of each source: what it demands of all of them is left out."""
+        return self
+
 
 class BatchableSection(StageSection):
     """A stage whose rows are single requests: they may travel through a provider's batch API."""
@@ -250,12 +256,17 @@ class PersonasSection(BatchableSection):
     sources: list[PersonaSource]
     dedup: DedupSection
     pool_size: Positive
+    if_short: Literal["fail", "warn"]
+    """What to do where a pool has fewer than `pool_size` personas after deduplication."""
     designer: str
     temperature: Temperature
     max_tokens: Positive
     characters: Annotated[PerLanguage, HowMany]
     inspirations: Annotated[list[InspirationSource], EachOnce]
     character_dedup: NearSection | None
+
+    def of_few_rows(self) -> Self:
+        return self.model_copy(update={"if_short": "warn"})
 
 
 class TurnsBounded(Section):
