@@ -319,10 +319,21 @@ class ConflictsSection(BatchableSection):
 class DialoguesSection(TurnsBounded, StageSection):
     writer: str
     max_turns: Annotated[int, Field(ge=2, le=60)]
+    target_turns: Annotated[float, Field(gt=0)] | None
+    """The mean of the lengths that are drawn within the bounds and asked for; null: none is, the bounds are all."""
     temperature: Temperature
     analysis_temperature: Temperature
     max_tokens: Positive
     utterances_per_request: Positive
+
+    @model_validator(mode="after")
+    def _target_within(self) -> Self:
+        if self.target_turns is not None and not self.min_turns <= self.target_turns <= self.max_turns:
+            raise ValueError(
+                f"target_turns ({self.target_turns:g}) is the mean of lengths from min_turns ({self.min_turns}) to "
+                f"max_turns ({self.max_turns}): expected one of them or between"
+            )
+        return self
 
 
 class VotingSection(BatchableSection):
