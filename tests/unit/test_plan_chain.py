@@ -141,7 +141,7 @@ async def test_after_a_pilot_a_larger_run_takes_about_what_was_planned(tmp_path:
     assert all(abs(share) < 0.25 for share in off.values()), off
 
 
-@pytest.mark.parametrize("profile", ["demo-paper", "eyt-paper", "local", "demo"])
+@pytest.mark.parametrize("profile", ["demo-paper", "demo-today", "eyt-paper", "eyt-today", "local", "demo"])
 def test_every_profile_can_be_planned_for_every_model_it_names(profile: str, tmp_path: Path) -> None:
     place = open_workspace(tmp_path, profile=profile)
     plans = plan_build(place, BUILD, chain.needed(place.settings))

@@ -398,6 +398,8 @@ class SubsampleSection(Section):
 
     judges: Targets
     n: Annotated[Positive, AtMost]
+    cells: Positive | None = None
+    """Of how many of the cells that `by` makes, drawn by `seed`; null: of all."""
     by: Annotated[list[Literal["pool", "target"]], EachOnce]
     seed: int
 
