@@ -22,6 +22,7 @@ from tasks.foundation.run.context import Workspace, read_rows
 from tasks.foundation.run.cost_plan import total_of
 from tasks.foundation.run.dry_inputs import MOST_ROWS, keep_fewer, shrink
 from tasks.foundation.run.stage_run import StageRun
+from tasks.foundation.run.usual_usage import usual_table
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
@@ -160,6 +161,19 @@ def test_a_large_amount_is_planned_from_a_small_one(tmp_path: Path) -> None:
     assert plans["personas"].calls[0].requests.value == pytest.approx(120_000)
     assert plans["conflicts"].calls[0].requests.value == pytest.approx(5000)
     assert plans["dialogues"].calls[0].requests.value < 5000
+
+
+def test_the_rounds_of_a_stage_are_expected_at_the_usual_share_and_up_to_its_cap(tmp_path: Path) -> None:
+    usual = usual_table().replies["conflicts"]["reflect"].chances["is_coherent"]
+
+    def pairings(*overrides: str) -> float:
+        place = open_workspace(tmp_path, *overrides, profile="demo-paper")
+        plans = {plan.stage: plan for plan in plan_build(place, BUILD, ("conflicts", "dialogues"))}
+        assert plans["dialogues"].calls[0].requests.value == pytest.approx(1800, rel=0.05)
+        return plans["conflicts"].calls[0].requests.value
+
+    assert pairings() == pytest.approx(1800 / 0.3 / usual, rel=0.05)
+    assert pairings("conflicts.pairings={en: 3200, zh: 3200}") == pytest.approx(6400, rel=0.05)
 
 
 def test_amounts_shrink_together_and_caps_with_what_they_are_given() -> None:
