@@ -5,15 +5,15 @@ inspires each. Each is drawn from a seed of its own, so asking for more of them 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
 from tasks.foundation.ids import content_id, seed_of
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables import Table
-from tasks.foundation.tables.personas import BigFive, Character, Diversity
+from tasks.foundation.tables.personas import BigFive, Diversity
 from tasks.foundation.tables.types import Int32, Language, Row
 from tasks.personas.inspirations import Inspiration
 
@@ -92,23 +92,25 @@ def pool_values() -> set[tuple[str, str]]:
     }
 
 
-def values_of(character: Character) -> Iterator[tuple[str, str]]:
-    """What a character has of the pool."""
-    yield from ((name, getattr(character, name)) for name in ("gender", "age_band", "decision_style", "social_skill"))
-    yield from character.big_five.model_dump().items()
-    yield from (("moral_value", value) for value in character.moral_values)
-    yield from (("personal_value", value) for value in character.personal_values)
+def values_of(character: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a row of `characters` has of the pool."""
+    yield from ((name, character[name]) for name in ("gender", "age_band", "decision_style", "social_skill"))
+    yield from character["big_five"].items()
+    yield from (("moral_value", value) for value in character["moral_values"])
+    yield from (("personal_value", value) for value in character["personal_values"])
 
 
-def measure_coverage(characters: Sequence[Character], language: Language) -> Diversity:
+def measure_coverage(characters: Iterable[Mapping[str, Any]], language: Language) -> Diversity:
     """The share of the pool's values that at least one of a language's characters has; None without a character."""
-    pool = pool_values()
-    used = {value for character in characters for value in values_of(character)} & pool
+    pool, used, n = pool_values(), set[tuple[str, str]](), 0
+    for character in characters:
+        used.update(values_of(character))
+        n += 1
     return Diversity(
         table_name="characters",
         language=language,
         statistic="attribute_coverage",
-        value=len(used) / len(pool) if characters else None,
-        n=len(characters),
+        value=len(used & pool) / len(pool) if n else None,
+        n=n,
         n_of=len(pool),
     )

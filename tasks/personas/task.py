@@ -11,13 +11,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.sections import PersonasSection
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables import Table
+from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Character, Diversity, Duplicate
 from tasks.foundation.texts.dedupe import find_duplicates
@@ -132,29 +134,34 @@ def finish(context: StageContext) -> Finished:
     Who is kept depends on all drafts together: where a later run designs characters that failed, it is decided anew.
     """
     section, seed = context.settings.personas, context.settings.run.seed
-    drafts = [Character.model_validate(row) for row in context.made(DRAFTS.name).to_dicts()]
-    kept: list[Character] = []
+    drafts = context.made(DRAFTS.name)
+    kept: list[str] = []
     duplicates: list[Duplicate] = []
     diversity: list[Diversity] = []
     for language in LANGUAGES:
-        own = {each.character_id: each for each in drafts if each.language == language}
-        texts, similarity = {each: written_of(own[each]) for each in own}, context.similarity(language)
+        own, similarity = drafts.filter(pl.col("language") == language), context.similarity(language)
+        texts = {row["character_id"]: written_of(row) for row in own.iter_rows(named=True)}
         found = find_duplicates("characters", texts, language, similarity, section.character_dedup, seed)
         duplicates += found
         for duplicate in found:
             del texts[duplicate.row_id]
-        kept += (own[each] for each in texts)
+        kept += texts
         diversity.append(measure_likeness("characters", list(texts.values()), language, similarity, seed))
-        diversity.append(measure_coverage([own[each] for each in texts], language))
-    rows: Rows = {"characters": kept, "duplicates": duplicates, "diversity": diversity}
+        diversity.append(
+            measure_coverage(own.filter(pl.col("character_id").is_in(texts)).iter_rows(named=True), language)
+        )
+    held = drafts.filter(pl.col("character_id").is_in(pl.Series(kept, dtype=pl.String).implode()))
+    rows: Rows = {
+        "characters": TABLES["characters"].holding(held.to_arrow()),
+        "duplicates": duplicates,
+        "diversity": diversity,
+    }
     return Finished(rows, {"duplicate": len(duplicates)} if duplicates else {})
 
 
-def written_of(character: Character) -> str:
+def written_of(character: Mapping[str, Any]) -> str:
     """What the designer wrote of a character, without the name: another name makes nobody different."""
-    return ". ".join(
-        str(getattr(character, name)).rstrip(".。 ") for name in CharacterSketch.model_fields if name != "name"
-    )
+    return ". ".join(str(character[name]).rstrip(".。 ") for name in CharacterSketch.model_fields if name != "name")
 
 
 def _require_size(pools: Sequence[Pool], section: PersonasSection) -> None:
