@@ -35,6 +35,7 @@ LARGER = (
     "personas.characters={en: 12, zh: 12}",
     "scenes.sample={en: 12, zh: 12}",
     "conflicts.pairings={en: 40, zh: 40}",
+    *("conflicts.select=24", "conflicts.keep_share=0.5"),
 )
 ASKING = tuple(name for name in chain.names() if name != "metrics")
 
@@ -140,6 +141,9 @@ async def test_after_a_pilot_a_larger_run_takes_about_what_was_planned(tmp_path:
     assert "own" in bases and {call.basis for plan in before for call in plan.calls} == {"table"}
     off = difference(plans, await run_chain(place, "larger", ASKING))
     assert all(abs(share) < 0.25 for share in off.values()), off
+    parts = commits_of(place.layout, "larger")["conflicts"].tables["pairings"]
+    assert sum(part.label.startswith("draw") for part in parts) >= 1, "some of the first 48 are not coherent"
+    assert parts[0].rows == 48
 
 
 @pytest.mark.parametrize("profile", ["demo-paper", "demo-today", "eyt-paper", "eyt-today", "local", "demo"])
@@ -151,6 +155,15 @@ def test_every_profile_can_be_planned_for_every_model_it_names(profile: str, tmp
         assert not any(plan.note for plan in of_stage), stage.name
         asked = {call.alias for plan in of_stage for call in plan.calls if call.calls.value}
         assert asked in (set(stage.aliases(place.settings)), set()), stage.name
+
+
+def test_texts_of_a_dataset_that_inspire_are_planned_without_the_hub(tmp_path: Path) -> None:
+    texts = "{hub: team/texts, revision: main, column: text, language: en}"
+    place = open_workspace(
+        tmp_path, "personas.sources=[]", "personas.characters={en: 7, zh: 0}", f"personas.inspirations=[{texts}]"
+    )
+    (plan,) = plan_build(place, BUILD, ("personas",))
+    assert plan.note == "" and plan.calls[0].requests.value == 7
 
 
 def test_a_large_amount_is_planned_from_a_small_one(tmp_path: Path) -> None:
