@@ -38,6 +38,7 @@ COMMANDS = {
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
     "release": "outputs:release",
+    "import": "imports:app",
     "status": "status:status",
     "use": "builds:use",
     "drop": "builds:drop",

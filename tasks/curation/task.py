@@ -180,6 +180,7 @@ def make_item(
         task=task,
         language=dialogue.language,
         dialogue_id=dialogue.dialogue_id,
+        goal_type=one.record.scene.goal_type,
         dialogue_text=write_dialogue(one.record, one.standing),
         turn_index=turn,
         utterance_text=None if turn is None else list_texts(one.record, one.standing)[turn - 1],

@@ -33,7 +33,8 @@ Int32 = Annotated[int, Arrow(pa.int32()), Field(ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Arrow(pa.int64()), Field(ge=-(2**63), lt=2**63)]
 Float32 = Annotated[float, Arrow(pa.float32()), Field(allow_inf_nan=False)]
 Float64 = Annotated[float, Arrow(pa.float64()), Field(allow_inf_nan=False)]
-Json = Annotated[str, Arrow(pa.utf8())]
+_AS_JSON = Arrow(pa.utf8())
+Json = Annotated[str, _AS_JSON]
 """utf8 holding canonical JSON."""
 Score10 = Annotated[int, Arrow(pa.int32()), Field(ge=0, le=10)]
 """An integer from 0 to 10."""
@@ -122,6 +123,15 @@ class Table:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.row.model_fields)
+
+    @property
+    def json_columns(self) -> frozenset[str]:
+        """Those that hold canonical JSON."""
+        return frozenset(
+            name
+            for name, info in self.row.model_fields.items()
+            if _AS_JSON in (*info.metadata, *get_args(_without_none(info.annotation))[1:])
+        )
 
     def arrow(self, rows: Iterable[Row | Mapping[str, Any]]) -> pa.Table:
         """`rows` as an Arrow table of this schema, columns by name.
