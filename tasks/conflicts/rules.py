@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.foundation import CONFIGS
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.settings.sections import PairingRule
 from tasks.foundation.settings.strict_yaml import read_config
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.types import Language
@@ -20,7 +21,6 @@ RULES = CONFIGS / "pairing_rules.yaml"
 SCENE_COLUMNS = ("scene_id", "goal_type", "goal1", "goal2", "time", "location")
 CHARACTER_COLUMNS = ("character_id", "name", "persona_id", "age_band")
 
-Reason = Literal["same_name", "same_persona", "child_in_adult_scene"]
 Words = Annotated[list[str], Field(min_length=1)]
 
 
@@ -68,19 +68,20 @@ def find_adult_scenes(scenes: pl.DataFrame, language: Language) -> set[str]:
 
 
 def make_refusal(
-    scenes: pl.DataFrame, characters: pl.DataFrame, language: Language
-) -> Callable[[str, str, str], Reason | None]:
+    rules: Collection[PairingRule], scenes: pl.DataFrame, characters: pl.DataFrame, language: Language
+) -> Callable[[str, str, str], PairingRule | None]:
     """A function of a scene and two characters: why they may not meet; None where nothing plain speaks against it."""
     names = dict(zip(characters["character_id"], characters["name"].str.strip_chars().str.to_lowercase(), strict=True))
     personas = dict(zip(characters["character_id"], characters["persona_id"], strict=True))
     young = characters.filter(pl.col("age_band").is_in(pairing_rules().child_bands))
     children, adult = set(young["character_id"].to_list()), find_adult_scenes(scenes, language)
 
-    def refuse(scene: str, one: str, two: str) -> Reason | None:
-        if names[one] == names[two]:
-            return "same_name"
-        if personas[one] is not None and personas[one] == personas[two]:
-            return "same_persona"
-        return "child_in_adult_scene" if scene in adult and (one in children or two in children) else None
+    def refuse(scene: str, one: str, two: str) -> PairingRule | None:
+        found: dict[PairingRule, bool] = {
+            "same_name": names[one] == names[two],
+            "same_persona": personas[one] is not None and personas[one] == personas[two],
+            "child_in_adult_scene": scene in adult and (one in children or two in children),
+        }
+        return next((rule for rule in rules if found[rule]), None)
 
     return refuse

@@ -31,7 +31,7 @@ from tasks.conflicts.prompts import (
     make_assess_inputs,
     make_reflection_reply,
 )
-from tasks.conflicts.rules import RULES, Reason, make_refusal, pairing_rules
+from tasks.conflicts.rules import RULES, make_refusal, pairing_rules
 from tasks.conflicts.select import (
     FEWEST_AT_FIRST,
     Candidate,
@@ -46,7 +46,7 @@ from tasks.conflicts.select import (
 from tasks.foundation.demo.records import load_rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
-from tasks.foundation.settings.sections import ConflictsSection
+from tasks.foundation.settings.sections import ConflictsSection, PairingRule
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker, DrawOn, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
@@ -81,7 +81,7 @@ class Assessed(Row):
 class Refused(Pairing):
     """A pairing that a plain rule rules out: it is not assessed."""
 
-    reason: Reason
+    reason: PairingRule
 
 
 REFUSED = Table("refused_pairings", Refused, ("pairing_id",), "one row per pairing that was drawn and refused")
@@ -150,7 +150,7 @@ def _draw_of_language(
     asked = ask_for(cells, _count_wanted(context, language), cap)
     pairings: list[Pairing] = []
     refused: list[Refused] = []
-    refuse = make_refusal(material.scenes, material.characters, language)
+    refuse = make_refusal(context.settings.conflicts.rules, material.scenes, material.characters, language)
     for goal_type, count in asked.items():
         triples = dealer.draw(material.scenes_of.get(goal_type, ())) if count else ()
         enough, most = len(pairings) + count, len(refused) + MOST_REFUSED * (count + FEWEST_AT_FIRST)

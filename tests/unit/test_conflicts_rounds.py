@@ -155,6 +155,12 @@ def test_refused_pairings_are_replaced_and_counted_once() -> None:
     assert context.made(REFUSED.name).height == 18
 
 
+def test_a_profile_may_do_without_the_rules() -> None:
+    context = _context("conflicts.pairings={en: 2, zh: 0}", "conflicts.rules=[]")
+    context._inputs = {"characters": [character(1, name="Bo"), character(2, name="Bo")], "scenes": [scene(1)]}
+    assert _run(context) == ([2], {})
+
+
 def test_words_of_the_rules_are_found_as_words_in_either_language() -> None:
     context = _context()
     texts = {
@@ -178,6 +184,6 @@ def test_a_child_may_meet_anybody_in_any_other_scene() -> None:
         context.read("scenes", columns=SCENE_COLUMNS),
         context.read("characters", columns=CHARACTER_COLUMNS),
     )
-    refuse = make_refusal(scenes, people, "en")
+    refuse = make_refusal(["child_in_adult_scene"], scenes, people, "en")
     assert pairing_rules().child_bands == ["Childhood"]
     assert refuse("scene_en_1", "character_en_1", "character_en_2") is None

@@ -294,8 +294,13 @@ class ScenesSection(TurnsBounded, BatchableSection):
     max_tokens: Positive
 
 
+PairingRule = Literal["same_name", "same_persona", "child_in_adult_scene"]
+
+
 class ConflictsSection(BatchableSection):
     pairings: Annotated[PerLanguage, HowMany]
+    rules: Annotated[list[PairingRule], EachOnce]
+    """What rules a pairing out before it is assessed (configs/pairing_rules.yaml)."""
     assessor: str
     temperature: Temperature
     max_tokens: Positive
