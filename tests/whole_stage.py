@@ -22,9 +22,12 @@ async def run_whole(stage: Stage, workspace: Workspace, build: str = "b1", *, sh
 
         try:
             run.prepare()
-            async with asyncio.TaskGroup() as group:
-                for shard in run.shards:
-                    group.create_task(in_turn(shard))
+            shards = run.shards
+            while shards:
+                async with asyncio.TaskGroup() as group:
+                    for shard in shards:
+                        group.create_task(in_turn(shard))
+                shards = run.draw_on()
             return run.commit()
         except BaseExceptionGroup as several:
             raise first_error(several) from None

@@ -22,6 +22,7 @@ class Dialogue(Row):
     speaker1: str = Field(description="name of participant 1, who speaks the odd turns")
     speaker2: str = Field(description="name of participant 2, who speaks the even turns")
     turn_count: Int32 = Field(description="number of utterances", ge=1)
+    target_turns: Int32 | None = Field(description="number that the writer was asked for; null: any within the bounds")
     workflow: list[str] = Field(description="the flow of information, step by step")
     summary1: str = Field(description="the talk from participant 1's side")
     summary2: str = Field(description="the talk from participant 2's side")
