@@ -34,6 +34,7 @@ same command · 130 interrupted: the same command goes on.
 
 COMMANDS = {
     "plan": "plan:plan",
+    "pilot": "pilot:pilot",
     "run": "run:run",
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
