@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from tasks.conflicts.material import TRIPLE, find_cells, load_material
-from tasks.conflicts.pairing import Dealer
+from tasks.conflicts.pairing import Dealer, Triple
 from tasks.conflicts.prompts import (
     ASSESS,
     REFLECT,
@@ -120,7 +120,7 @@ def draw_on(context: StageContext, number: int) -> Prepared | None:
     if context.settings.conflicts.select is None:
         return None
     made = _draw_round(context, _read_drawn(context))
-    return made if made.items or made.accounting.n_in else None
+    return made if made.items else None
 
 
 def _draw_round(context: StageContext, drawn: pl.DataFrame) -> Prepared:
@@ -147,26 +147,37 @@ def _draw_of_language(
     dealer = Dealer(material.characters["character_id"].to_list(), seed, drawn.select(*TRIPLE).iter_rows())
     cells = find_cells(material, drawn, language, seed)
     asked = ask_for(cells, _count_wanted(context, language), cap)
+    refuse = make_refusal(context.settings.conflicts.rules, material.scenes, material.characters, language)
     pairings: list[Pairing] = []
     refused: list[Refused] = []
-    refuse = make_refusal(context.settings.conflicts.rules, material.scenes, material.characters, language)
     for goal_type, count in asked.items():
-        triples = dealer.draw(material.scenes_of.get(goal_type, ())) if count else ()
-        enough, most = len(pairings) + count, len(refused) + MOST_REFUSED * (count + FEWEST_AT_FIRST)
-        for triple in triples:
-            plain = dict(zip(TRIPLE, triple, strict=True))
-            pairing = Pairing(pairing_id=content_id("pairing", *triple), language=language, **plain)
-            if reason := refuse(*triple):
-                refused.append(Refused(**pairing.model_dump(), reason=reason))
-            else:
-                pairings.append(pairing)
-            if len(pairings) == enough or len(refused) == most:
-                break
+        if count:
+            found, left_out = _take(dealer.draw(material.scenes_of[goal_type]), count, language, refuse)
+            pairings += found
+            refused += left_out
     if context.settings.conflicts.select is None and len(pairings) < cap:
         log.warning(
             "conflicts.pairings.%s asks for %d pairings; %d scenes and %d characters in that language give only %d",
             *(language, cap, material.scenes.height, material.characters.height, len(pairings)),
         )
+    return pairings, refused
+
+
+def _take(
+    triples: Iterable[Triple], count: int, language: Language, refuse: Callable[[str, str, str], PairingRule | None]
+) -> tuple[list[Pairing], list[Refused]]:
+    """The first `count` pairings that no rule refuses, and those refused before them; fewer where most are refused."""
+    pairings: list[Pairing] = []
+    refused: list[Refused] = []
+    for triple in triples:
+        ids = dict(zip(TRIPLE, triple, strict=True))
+        pairing = Pairing(pairing_id=content_id("pairing", *triple), language=language, **ids)
+        if rule := refuse(*triple):
+            refused.append(Refused(**pairing.model_dump(), reason=rule))
+        else:
+            pairings.append(pairing)
+        if len(pairings) == count or len(refused) == MOST_REFUSED * (count + FEWEST_AT_FIRST):
+            break
     return pairings, refused
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tasks.conflicts.rules import CHARACTER_COLUMNS, SCENE_COLUMNS, find_adult_scenes, make_refusal, pairing_rules
 from tasks.conflicts.task import ASSESSMENTS, REFUSED, STAGE, Assessed
+from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import seed_of
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.scenes import Conflict
@@ -153,6 +154,15 @@ def test_refused_pairings_are_replaced_and_counted_once() -> None:
     assert refused == {"same_persona": 4, "same_name": 4, "child_in_adult_scene": 10}
     assert sizes == [42]
     assert context.made(REFUSED.name).height == 18
+
+
+def test_rules_that_refuse_every_pairing_end_the_stage_and_say_so() -> None:
+    context = _context("conflicts.pairings={en: 60, zh: 0}")
+    context._inputs = {"characters": [character(n, name="Bo") for n in range(300)], "scenes": [scene(1)]}
+    with pytest.raises(
+        NothingLeft, match=r"1 scenes and 300 characters in all; pairing_rules.yaml refuses \d+ pairings"
+    ):
+        STAGE.prepare(context)
 
 
 def test_a_profile_may_do_without_the_rules() -> None:
