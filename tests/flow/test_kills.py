@@ -12,6 +12,7 @@ import pytest
 from flows import chain
 from tests.fakes.encoders import write_encoder
 from tests.flow.conftest import Colloquy, PrefectServer
+from tests.flow.warm import Parent
 
 pytestmark = pytest.mark.flow
 
@@ -49,7 +50,7 @@ def test_another_shard_size_after_the_kill_changes_nothing(toy: Colloquy, whole:
 
 
 @pytest.fixture
-def real_chain(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Colloquy]:
+def real_chain(tmp_path: Path, prefect_server: PrefectServer, parent: Parent) -> Callable[[str], Colloquy]:
     """Makes the real chain on scripted models and a small encoder, in a folder of its own."""
     settings = (
         *("dialogues.max_failure_rate=1", "run.rows_in_flight=2", "run.concurrent_shards=2"),
@@ -58,7 +59,7 @@ def real_chain(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str],
 
     def new(name: str) -> Colloquy:
         (tmp_path / name).mkdir()
-        return Colloquy(tmp_path / name, "flows.cli.main", prefect_server.environment, settings)
+        return Colloquy(tmp_path / name, "flows.cli.main", prefect_server.environment, settings, parent)
 
     return new
 

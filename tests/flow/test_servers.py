@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from flows.server.local_server import free_port
-from tests.flow.conftest import PATIENCE_SECONDS, Colloquy, server_at, until
+from tests.flow.conftest import PATIENCE_SECONDS, Colloquy, Process, server_at, until
 
 pytestmark = pytest.mark.flow
 
 QUESTIONS = 64
 
 
-def child_of(process: subprocess.Popen[str], module: str) -> int:
+def child_of(process: Process, module: str) -> int:
     found = subprocess.run(["pgrep", "-P", str(process.pid), "-f", module], capture_output=True, text=True, check=True)
     return int(found.stdout)
 

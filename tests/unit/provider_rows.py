@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.models import ModelSpec
