@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkstemp
 from typing import cast
 
 import pytest
@@ -22,11 +23,9 @@ from flows.server import environment, local_server
 from tasks.foundation import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
-from tests.flow import warm
+from tests.flow.warm import Parent, Process
 
 PATIENCE_SECONDS = 180
-
-Process = subprocess.Popen[str] | warm.Process
 
 
 def until(true: Callable[[], bool], process: Process | None = None) -> None:
@@ -46,7 +45,7 @@ class Colloquy:
     module: str
     environment: Mapping[str, str]
     settings: tuple[str, ...] = ()
-    parent: warm.Parent | None = None
+    parent: Parent | None = None
     """What its processes are forked from, where that makes no difference."""
 
     @property
@@ -77,21 +76,20 @@ class Colloquy:
 
     def _start(self, arguments: Sequence[str], environment: Mapping[str, str], *, in_one: bool = False) -> Process:
         given = self._environment(environment)
+        out = Path(mkstemp(dir=self.folder)[1])
+        err = out if in_one else Path(mkstemp(dir=self.folder)[1])
         if self.parent and self.parent.suits(arguments, given):
-            return self.parent.start(self.module, arguments, given, in_one=in_one)
-        return subprocess.Popen(
-            [sys.executable, "-m", self.module, *arguments],
-            env=given,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if in_one else subprocess.PIPE,
-            text=True,
-            preexec_fn=heed_the_terminal,
-        )
+            return self.parent.start(self.module, arguments, given, out, err)
+        command = [sys.executable, "-m", self.module, *arguments]
+        with out.open("ab") as stdout, err.open("ab") as stderr:
+            process = subprocess.Popen(
+                command, env=given, cwd=ROOT, stdout=stdout, stderr=stderr, preexec_fn=heed_the_terminal
+            )
+        return Process(process.pid, process.poll, out, err)
 
     def end_after(self, replies: int, by: signal.Signals, *arguments: str) -> str:
         """Start a slow run, send it a signal once the cache has so many replies; its output. 0: at once in prepare."""
-        process = self.start(*arguments, COLLOQUY_SCRIPTED_LATENCY="0.2")
+        process = self.start(*arguments, COLLOQUY_SCRIPTED_LATENCY="0.1")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while len(self.replies()) < replies and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -210,16 +208,14 @@ def server_at(port: int, home: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture(scope="session")
-def parent(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[warm.Parent]:
+def parent(prefect_server: PrefectServer) -> Iterator[Parent]:
     """What the processes of `colloquy run` are forked from: each would import for seconds."""
-    with closing(
-        warm.Parent({**os.environ, **prefect_server.environment}, tmp_path_factory.mktemp("output"))
-    ) as parent:
+    with closing(Parent({**os.environ, **prefect_server.environment})) as parent:
         yield parent
 
 
 @pytest.fixture
-def new_toy(tmp_path: Path, prefect_server: PrefectServer, parent: warm.Parent) -> Callable[[str], Colloquy]:
+def new_toy(tmp_path: Path, prefect_server: PrefectServer, parent: Parent) -> Callable[[str], Colloquy]:
     """Makes a chain of two toy stages (40 rows, 32 items, two questions each) with a folder of its own."""
     settings = (
         "scenes.sample={en: 20, zh: 20}",

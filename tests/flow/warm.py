@@ -9,10 +9,10 @@ import runpy
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,17 @@ from typing import Any
 from flows.server import environment
 from tasks.foundation import ROOT
 
-NEEDED = ("flows.cli.run", "flows.runs", "prefect.main", "fastapi.encoders", "pandas")
+OF_A_RUN = ("flows.cli.run", "flows.runs", "prefect.main", "fastapi.encoders", "pandas")
 LOOK_SECONDS = 0.02
 
 
 class Parent:
-    """The process that others are forked from, in the environment of its imports; their output goes to a folder."""
+    """The process that others are forked from, in the environment of its imports."""
 
-    def __init__(self, given: Mapping[str, str], folder: Path) -> None:
-        self._given, self._folder = dict(given), folder
+    def __init__(self, given: Mapping[str, str], imported: Sequence[str] = OF_A_RUN) -> None:
+        self._given = dict(given)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-m", __name__, *imported],
             env=self._given,
             cwd=ROOT,
             stdin=subprocess.PIPE,
@@ -42,11 +42,10 @@ class Parent:
         """Whether Prefect, which reads its settings once, when it is imported, has read those of this process."""
         return "--verbose" not in arguments and of_prefect(given) == of_prefect(self._given)
 
-    def start(self, module: str, arguments: Sequence[str], given: Mapping[str, str], *, in_one: bool) -> Process:
-        """`python -m module`; `in_one`: what it writes to stderr is in its stdout."""
-        out = Path(tempfile.mkstemp(dir=self._folder)[1])
-        err = out if in_one else Path(tempfile.mkstemp(dir=self._folder)[1])
-        return Process(self, self.ask([module, list(arguments), dict(given), str(out), str(err)]), out, err)
+    def start(self, module: str, arguments: Sequence[str], given: Mapping[str, str], out: Path, err: Path) -> Process:
+        """`python -m module`; what it writes goes to the end of two files."""
+        pid = self.ask([module, list(arguments), dict(given), str(out), str(err)])
+        return Process(pid, partial(self.ask, pid), out, err)
 
     def ask(self, question: Any) -> Any:
         assert self._process.stdin and self._process.stdout
@@ -60,17 +59,17 @@ class Parent:
 
 @dataclass
 class Process:
-    """A process that was forked, as `subprocess.Popen` has it."""
+    """A process, as `subprocess.Popen` has it, whose output can be read while it runs; `ask` gives its exit code."""
 
-    parent: Parent
     pid: int
+    ask: Callable[[], int | None]
     out: Path
     err: Path
     returncode: int | None = None
 
     def poll(self) -> int | None:
         if self.returncode is None:
-            self.returncode = self.parent.ask(self.pid)
+            self.returncode = self.ask()
         return self.returncode
 
     def send_signal(self, by: signal.Signals) -> None:
@@ -129,6 +128,6 @@ def become(module: str, arguments: list[str], given: Mapping[str, str], out: str
 if __name__ == "__main__":
     environment.settle()
     environment.quiet_terminal()
-    for name in NEEDED:
+    for name in sys.argv[1:]:
         import_module(name)
     serve()
