@@ -26,10 +26,10 @@ from tests.unit.evaluation_build import Bench, episode, item, persona, seed
 KEY = "local-test-key"
 SMALL = (
     "interaction.max_turns=2",
-    "interaction.max_tokens=120",
+    "interaction.max_tokens=40",
     "conversation.max_turns=1",
-    "conversation.max_tokens=80",
-    "awareness.max_tokens=200",
+    "conversation.max_tokens=40",
+    "awareness.max_tokens=60",
 )
 
 
