@@ -14,7 +14,7 @@ from flows.identity import named_run
 from flows.prefect_artifacts import post_checks, post_report
 from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.release import write_release
+from tasks.release.folder import write_release
 from tasks.report.build import write_report
 
 REPORT, CHECK, RELEASE = ReportOptions(), BuildOptions(), ReleaseOptions()

@@ -101,7 +101,10 @@ async def _bring_up_to_date(run: StageRun) -> None:
     try:
         async with post_progress(run):
             await prepare(run.build, run.name)
-            await _work_on_all(run)
+            shards: Sequence[int] = run.shards
+            while shards:
+                await _work_on_all(run, shards)
+                shards = () if run.closed else await draw_on(run.build, run.name)
             await commit(run.build, run.name)
     finally:
         await run.close()
@@ -121,6 +124,12 @@ async def work(build: str, name: str, shard: int) -> dict[str, int]:
     return await _run_of(build, name).work(shard)
 
 
+@task(task_run_name="draw on", cache_policy=NO_CACHE, persist_result=False)
+async def draw_on(build: str, name: str) -> list[int]:
+    """The stage's next round, of a stage that has rounds; returns its shards, none where there are enough items."""
+    return list(await _off_loop(_run_of(build, name).draw_on))
+
+
 @task(task_run_name="commit", cache_policy=NO_CACHE, persist_result=False)
 async def commit(build: str, name: str) -> dict[str, int]:
     """The stage's last step, and the rename that makes its rows visible; returns the rows of each table."""
@@ -128,8 +137,8 @@ async def commit(build: str, name: str) -> dict[str, int]:
     return {table: made.rows(table) for table in made.tables}
 
 
-async def _work_on_all(run: StageRun) -> None:
-    """Every shard, `run.concurrent_shards` at a time; the first failure stops the others."""
+async def _work_on_all(run: StageRun, shards: Sequence[int]) -> None:
+    """Every shard of a round, `run.concurrent_shards` at a time; the first failure stops the others."""
     places = asyncio.Semaphore(run.workspace.settings.run.concurrent_shards)
 
     async def in_turn(shard: int) -> None:
@@ -138,7 +147,7 @@ async def _work_on_all(run: StageRun) -> None:
 
     try:
         async with asyncio.TaskGroup() as group:
-            for shard in run.shards:
+            for shard in shards:
                 group.create_task(in_turn(shard))
     except BaseExceptionGroup as several:
         raise first_error(several) from None

@@ -32,9 +32,12 @@ async def bring_up_to_date(run: StageRun, shards_at_once: int) -> Commit:
 
     try:
         run.prepare()
-        async with asyncio.TaskGroup() as group:
-            for shard in run.shards:
-                group.create_task(in_turn(shard))
+        shards = run.shards
+        while shards:
+            async with asyncio.TaskGroup() as group:
+                for shard in shards:
+                    group.create_task(in_turn(shard))
+            shards = run.draw_on()
         return run.commit()
     except BaseExceptionGroup as several:
         raise first_error(several) from None

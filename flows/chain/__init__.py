@@ -29,7 +29,7 @@ from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import profile_from_anywhere, refuse_twice
 from tasks.foundation.store.commits import begun_with, commits_of, made_with, read_commit
 from tasks.foundation.store.layout import RELEASED, Layout
-from tasks.foundation.store.release_card import ITEMS
+from tasks.release import ITEMS
 
 __all__ = [
     "benchmark_of",

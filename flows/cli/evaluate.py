@@ -21,8 +21,9 @@ from tasks.foundation.errors import ConfigError, StoreError
 from tasks.foundation.llm.own_models import adding
 from tasks.foundation.store.commits import builds, commits_of
 from tasks.foundation.store.layout import RELEASED, Layout
-from tasks.foundation.store.release import MANIFEST, import_release, read_manifest
 from tasks.foundation.store.views import open_views
+from tasks.release.folder import MANIFEST, read_manifest
+from tasks.release.imports import import_release
 
 Structured = Literal["json_schema", "json_object", "prompt"]
 

@@ -34,10 +34,12 @@ same command · 130 interrupted: the same command goes on.
 
 COMMANDS = {
     "plan": "plan:plan",
+    "pilot": "pilot:pilot",
     "run": "run:run",
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
     "release": "outputs:release",
+    "import": "imports:app",
     "status": "status:status",
     "use": "builds:use",
     "drop": "builds:drop",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from flows.chain.checks import ChecksFoundRows, check_build
+from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.store.commits import behind, commits_of
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.release import write_release
 from tasks.foundation.store.views import choose_build, shown_build
 
 
@@ -59,10 +59,38 @@ def check(
 def release(
     folder: Annotated[Path, typer.Argument(help="A new folder for the release.", show_default=False)],
     build: Annotated[str | None, typer.Option(help="The build; without it the one that SQL shows.")] = None,
+    format_: Annotated[
+        Literal["tables", "original"],
+        typer.Option("--format", help="original: DEMO's items and episodes as its authors publish theirs."),
+    ] = "tables",
+    version: Annotated[str, typer.Option(help="Of the benchmark; in its card and manifest.")] = "1.0.0",
+    results: Annotated[
+        bool, typer.Option("--with-results", help="Transcripts, predictions, judgements and metrics too.")
+    ] = False,
+    contact_data: Annotated[
+        bool, typer.Option("--keep-contact-data", help="Leave addresses and numbers of people in the texts.")
+    ] = False,
+    push_to: Annotated[
+        str | None, typer.Option("--push-to-hub", metavar="OWNER/NAME", help="Send it to this dataset of the hub.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="A dataset made on the hub is public.")] = False,
 ) -> None:
     """Write the benchmark of a build (items, episodes, seeds, their personas) for others to evaluate on."""
+    from tasks.release import folder as releases  # what a card and a hub take is needed by no other command here
+
     layout = Layout.default()
     name = choose_build(layout, build)
-    for table, rows in write_release(layout, name, folder, LOCAL_PROVIDERS).items():
-        typer.echo(f"{table:<22}{rows:>8,} rows")
+    if format_ == "original":
+        if push_to:
+            raise ConfigError("--push-to-hub sends a release with a card: expected it without --format original")
+        written = releases.write_original_release(layout, name, folder)
+    else:
+        form = releases.ReleaseForm(version, results, contact_data)
+        written = releases.write_release(layout, name, folder, LOCAL_PROVIDERS, form)
+    for table, rows in written.items():
+        typer.echo(f"{table:<40}{rows:>8,} rows")
     typer.echo(f"released build {name} to {folder}")
+    if push_to:
+        from tasks.release.hub import push_release
+
+        typer.echo(f"sent: {push_release(folder, push_to, private=not public)}")

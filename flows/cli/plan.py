@@ -125,6 +125,15 @@ def stages_table(plans: Sequence[RunPlan]) -> Table:
     return table
 
 
+def stage_amounts(plans: Sequence[RunPlan]) -> Iterator[dict[str, str]]:
+    """The lines of that table for stages that ask: stage, model, calls, tokens and dollars with their ranges."""
+    for stage, runs in _by_stage(plans).items():
+        for calls in by_alias(_calls(runs)):
+            names = ("calls", "prompt tokens", "completion tokens")
+            amounts = dict(zip(names, _amounts(calls), strict=True))
+            yield {"stage": stage, "model": calls.alias, **amounts, "US $": dollars_of([calls], short=True)}
+
+
 def _amounts(calls: PlannedCalls) -> Iterator[str]:
     return (with_range(one, amount) for one in (calls.calls, calls.prompt_tokens, calls.completion_tokens))
 

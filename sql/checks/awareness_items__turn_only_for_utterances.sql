@@ -16,7 +16,8 @@ misfits as (
         utterance_text,
     from awareness_items
     where
-        (task = 'utterance') <> (turn_index is not null)
+        (task <> 'utterance' and turn_index is not null)
+        or (task = 'utterance' and turn_index is null and source = 'build')
         or (task = 'utterance') <> (utterance_text is not null)
 
 )

@@ -76,7 +76,7 @@ class SceneInputs(DialogueInputs):
 class UtteranceInputs(DialogueInputs):
     sentiments: list[str]
     emotions: list[str]
-    turn: int
+    turn: int | None
     utterance: str
 
 
@@ -153,7 +153,7 @@ def make_inputs(item: AwarenessItem) -> Inputs:
                 dialogue=item.dialogue_text,
                 sentiments=_list_labels("sentiment", item.language),
                 emotions=_list_labels("utterance_emotion", item.language),
-                turn=item.turn_index or 0,
+                turn=item.turn_index,
                 utterance=item.utterance_text or "",
             )
 

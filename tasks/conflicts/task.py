@@ -2,7 +2,8 @@
 
 Reads scenes and characters. Writes pairings (who meets in which scene) and conflicts (what the
 assessor found, and which pairings go on to synthesis). Each pairing takes two requests: an assessment,
-and a reflection that sees it.
+and a reflection that sees it. Where `conflicts.select` says how many are wanted, pairings are drawn on in rounds until
+every goal type of either language has its share of coherent ones; plain rules refuse some before they are assessed.
 
 An assessment that cannot be read makes the pairing a reject, counted as failed, without a row in
 conflicts. A reflection that cannot be read leaves the row with `is_coherent` null, counted as filtered
@@ -19,7 +20,8 @@ from typing import Any
 
 import polars as pl
 
-from tasks.conflicts.pairing import draw_pairings
+from tasks.conflicts.material import TRIPLE, find_cells, load_material
+from tasks.conflicts.pairing import Dealer
 from tasks.conflicts.prompts import (
     ASSESS,
     REFLECT,
@@ -29,17 +31,33 @@ from tasks.conflicts.prompts import (
     make_assess_inputs,
     make_reflection_reply,
 )
-from tasks.conflicts.select import Candidate, Selection, count_to_keep, pick_best_ranked, select_evenly
+from tasks.conflicts.rules import RULES, make_refusal, pairing_rules
+from tasks.conflicts.select import (
+    FEWEST_AT_FIRST,
+    Candidate,
+    CellState,
+    Selection,
+    ask_for,
+    count_coherent_wanted,
+    count_to_keep,
+    pick_best_ranked,
+    select_evenly,
+)
 from tasks.foundation.demo.records import load_rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
-from tasks.foundation.settings.sections import ConflictsSection
+from tasks.foundation.settings.sections import ConflictsSection, PairingRule
 from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.stage import Asker, DrawOn, Finished, Prepared, Rows, Stage, StageContext
+from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Row, Table
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
 from tasks.foundation.tables.types import Language, Score10
+
+MOST_REFUSED = 20
+"""Refused pairings of a goal type for every one that is asked for, after which a round leaves it."""
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +78,13 @@ class Assessed(Row):
     talkway: str | None
 
 
+class Refused(Pairing):
+    """A pairing that a plain rule rules out: it is not assessed."""
+
+    reason: PairingRule
+
+
+REFUSED = Table("refused_pairings", Refused, ("pairing_id",), "one row per pairing that was drawn and refused")
 ASSESSMENTS = Table("assessments", Assessed, ("pairing_id",), "one row per pairing whose assessment was readable")
 
 
@@ -71,43 +96,105 @@ class PairingToAssess:
     character2: Character
 
 
+def check(context: StageContext) -> None:
+    """Rules that can be used."""
+    pairing_rules()
+
+
 def prepare(context: StageContext) -> Prepared:
-    """Draws the pairings of each language; every pairing is an item."""
-    pairings = [pairing for language in ("en", "zh") for pairing in _draw_pairings(context, language)]
-    if not pairings and context.settings.conflicts.pairings.total:
+    """Draws the first pairings of each language; every pairing is an item."""
+    made = _draw_round(context, _no_rows())
+    if not made.items and context.settings.conflicts.pairings.total:
         raise NothingLeft(
             "no pairing can be made: expected a scene and two characters of the same language, found "
-            f"{context.read('scenes').height} scenes and {context.read('characters').height} characters in all. "
+            f"{context.read('scenes').height} scenes and {context.read('characters').height} characters in all; "
+            f"{RULES.name} refuses {made.accounting.n_filtered} pairings. "
             '`colloquy sql "select stage, n_in, n_produced, n_filtered, n_failed from stage_runs"` shows where they '
             "went; scenes.sample and personas.characters say how many are made."
         )
-    return Prepared(items=[pairing.pairing_id for pairing in pairings], rows={"pairings": pairings})
+    return made
 
 
-def _draw_pairings(context: StageContext, language: Language) -> list[Pairing]:
-    wanted = context.settings.conflicts.pairings.of(language)
-    scenes = _read_ids(context, "scenes", "scene_id", language)
-    characters = _read_ids(context, "characters", "character_id", language)
-    triples = draw_pairings(scenes, characters, wanted, context.settings.run.seed)
-    if len(triples) < wanted:
+def draw_on(context: StageContext, number: int) -> Prepared | None:
+    """Further pairings of the goal types that lack coherent ones for `conflicts.select`; None where none does, or
+    nothing more can be drawn."""
+    if context.settings.conflicts.select is None:
+        return None
+    made = _draw_round(context, _read_drawn(context))
+    return made if made.items or made.accounting.n_in else None
+
+
+def _draw_round(context: StageContext, drawn: pl.DataFrame) -> Prepared:
+    """The pairings to assess next, after those `drawn` so far; refused ones are counted as filtered."""
+    pairings: list[Pairing] = []
+    refused: list[Refused] = []
+    for language in LANGUAGES:
+        if context.settings.conflicts.pairings.of(language):
+            found, left_out = _draw_of_language(context, language, drawn.filter(pl.col("language") == language))
+            pairings += found
+            refused += left_out
+    return Prepared(
+        [pairing.pairing_id for pairing in pairings],
+        {"pairings": pairings, REFUSED.name: refused},
+        Accounting(len(refused), 0, Counter(each.reason for each in refused)),
+    )
+
+
+def _draw_of_language(
+    context: StageContext, language: Language, drawn: pl.DataFrame
+) -> tuple[list[Pairing], list[Refused]]:
+    seed, cap = context.settings.run.seed, context.settings.conflicts.pairings.of(language)
+    material = load_material(context, language)
+    dealer = Dealer(material.characters["character_id"].to_list(), seed, drawn.select(*TRIPLE).iter_rows())
+    cells = find_cells(material, drawn, language, seed)
+    asked = ask_for(cells, _count_wanted(context, language), cap)
+    pairings: list[Pairing] = []
+    refused: list[Refused] = []
+    refuse = make_refusal(context.settings.conflicts.rules, material.scenes, material.characters, language)
+    for goal_type, count in asked.items():
+        triples = dealer.draw(material.scenes_of.get(goal_type, ())) if count else ()
+        enough, most = len(pairings) + count, len(refused) + MOST_REFUSED * (count + FEWEST_AT_FIRST)
+        for triple in triples:
+            plain = dict(zip(TRIPLE, triple, strict=True))
+            pairing = Pairing(pairing_id=content_id("pairing", *triple), language=language, **plain)
+            if reason := refuse(*triple):
+                refused.append(Refused(**pairing.model_dump(), reason=reason))
+            else:
+                pairings.append(pairing)
+            if len(pairings) == enough or len(refused) == most:
+                break
+    if context.settings.conflicts.select is None and len(pairings) < cap:
         log.warning(
             "conflicts.pairings.%s asks for %d pairings; %d scenes and %d characters in that language give only %d",
-            *(language, wanted, len(scenes), len(characters), len(triples)),
+            *(language, cap, material.scenes.height, material.characters.height, len(pairings)),
         )
-    return [
-        Pairing(
-            pairing_id=content_id("pairing", scene, one, two),
-            scene_id=scene,
-            character1_id=one,
-            character2_id=two,
-            language=language,
-        )
-        for scene, one, two in triples
-    ]
+    return pairings, refused
 
 
-def _read_ids(context: StageContext, table: str, column: str, language: Language) -> list[str]:
-    return context.read(table, pl.col("language") == language, (column,))[column].to_list()
+def _count_wanted(context: StageContext, language: Language) -> int:
+    """How many coherent pairings of a language are drawn for: those that `select` is a share of; without it, as many
+    pairings as `pairings` says, whatever becomes of them."""
+    section = context.settings.conflicts
+    if section.select is None:
+        return section.pairings.of(language)
+    return count_coherent_wanted(section.selected_of(language), section.keep_share)
+
+
+def _no_rows() -> pl.DataFrame:
+    texts, flags = (
+        dict.fromkeys((*TRIPLE, "language"), pl.String()),
+        dict.fromkeys(("refused", "is_coherent"), pl.Boolean()),
+    )
+    return pl.DataFrame(schema={**texts, **flags})
+
+
+def _read_drawn(context: StageContext) -> pl.DataFrame:
+    """Every pairing so far, the refused ones too, and whether it was found coherent."""
+    columns = ("pairing_id", *TRIPLE, "language")
+    pairings = context.made("pairings", columns=columns).with_columns(refused=pl.lit(False))
+    refused = context.made(REFUSED.name, columns=columns).with_columns(refused=pl.lit(True))
+    verdicts = context.made(ASSESSMENTS.name, columns=("pairing_id", "is_coherent"))
+    return pl.concat([pairings, refused]).join(verdicts, on="pairing_id", how="left")
 
 
 def load_pairings(context: StageContext, keys: Sequence[str]) -> Mapping[str, PairingToAssess]:
@@ -178,14 +265,13 @@ def finish(context: StageContext) -> Finished:
 
 
 def _make_candidates(context: StageContext, assessed: Sequence[Assessed]) -> dict[str, Candidate]:
-    pairings = load_rows_by(context.made, "pairings", Pairing, "pairing_id", [one.pairing_id for one in assessed])
-    goal_types = dict(context.read("scenes", columns=("scene_id", "goal_type")).iter_rows())
+    pairings = context.made("pairings", columns=("pairing_id", "language", "scene_id"))
+    goal_types = context.read("scenes", columns=("scene_id", "goal_type"))
+    found = pairings.join(goal_types, on="scene_id").select("pairing_id", "language", "goal_type")
+    cells = {pairing_id: (language, goal_type) for pairing_id, language, goal_type in found.iter_rows()}
     return {
         one.pairing_id: Candidate(
-            one.pairing_id,
-            pairings[one.pairing_id].language,
-            goal_types[pairings[one.pairing_id].scene_id],
-            one.identity_ok + one.goal_ok + one.partner_ok,
+            one.pairing_id, *cells[one.pairing_id], one.identity_ok + one.goal_ok + one.partner_ok
         )
         for one in assessed
     }
@@ -194,23 +280,59 @@ def _make_candidates(context: StageContext, assessed: Sequence[Assessed]) -> dic
 def _select(context: StageContext, coherent: Sequence[Candidate]) -> tuple[str, ...]:
     section = context.settings.conflicts
     wanted = count_to_keep(len(coherent), section.keep_share, section.select)
-    if section.select is not None and wanted < section.select:
+    languages = [language for language in LANGUAGES if section.pairings.of(language)]
+    cells = [(name, language) for name in taxonomy("goal_type").names for language in languages]
+    most: dict[str, int] | None = (
+        {language: section.selected_of(language) for language in languages} if section.select else None
+    )
+    selection = select_evenly(coherent, wanted, cells, context.settings.run.seed, most)
+    if section.select is not None and len(selection.pairing_ids) < section.select:
         log.warning(
             "conflicts.select asks for %d pairings, but %d coherent ones at keep_share %s give %d",
-            *(section.select, len(coherent), section.keep_share, wanted),
+            *(section.select, len(coherent), section.keep_share, len(selection.pairing_ids)),
         )
-    languages = [language for language in ("en", "zh") if section.pairings.of(language)]
-    cells = [(name, language) for name in taxonomy("goal_type").names for language in languages]
-    selection = select_evenly(coherent, wanted, cells, context.settings.run.seed)
-    _name_shortfalls(selection)
+    _name_shortfalls(context, selection)
     return selection.pairing_ids
 
 
-def _name_shortfalls(selection: Selection) -> None:
-    for (goal_type, language), (found, even) in selection.shortfalls.items():
-        log.warning(
-            "too few coherent pairings of %s in %s: %d of an even share of %d", goal_type, language, found, even
-        )
+def _name_shortfalls(context: StageContext, selection: Selection) -> None:
+    """Says of each cell that has less than its even share why."""
+    drawn, seed = _read_drawn(context), context.settings.run.seed
+    for language in [each for each in LANGUAGES if any(of == each for _, of in selection.shortfalls)]:
+        material, own = load_material(context, language), drawn.filter(pl.col("language") == language)
+        cells = find_cells(material, own, language, seed)
+        for (goal_type, of), (found, even) in selection.shortfalls.items():
+            if of == language:
+                state = cells.get(goal_type, CellState(0))
+                n_scenes = len(material.scenes_of.get(goal_type, ()))
+                why = _explain(context, language, cells, state, n_scenes, even)
+                log.warning(
+                    "too few coherent pairings of %s in %s: %d selected of an even share of %d. Of %d assessed ones %d "
+                    "are coherent; %s",
+                    *(goal_type, language, found, even, state.drawn, state.coherent, why),
+                )
+
+
+def _explain(
+    context: StageContext,
+    language: Language,
+    cells: Mapping[str, CellState],
+    state: CellState,
+    n_scenes: int,
+    even: int,
+) -> str:
+    """Why no more pairings of a goal type were drawn, or kept."""
+    section = context.settings.conflicts
+    cap = section.pairings.of(language)
+    if not n_scenes:
+        return "no scene is of this type (scenes.sample)"
+    if not state.left:
+        return f"its {n_scenes} scenes have no further pairing (scenes.sample, personas.characters)"
+    if sum(cell.drawn for cell in cells.values()) >= cap:
+        return f"conflicts.pairings.{language} = {cap} is reached"
+    if state.coherent >= even:
+        return f"conflicts.keep_share = {section.keep_share:g} keeps no more"
+    return f"the rules of {RULES.name} refuse what else was drawn"
 
 
 def _keep_best(context: StageContext, candidates: Sequence[Candidate]) -> tuple[str, ...]:
@@ -251,14 +373,17 @@ STAGE = Stage(
     benchmark="demo",
     reads=("scenes", "characters"),
     prepare=prepare,
-    prepared=("pairings",),
+    prepared=("pairings", REFUSED.name),
+    draw_on=DrawOn(draw_on, until="is_coherent", most=lambda settings: settings.conflicts.pairings.total),
     load_items=load_pairings,
     work=work,
     worked=(ASSESSMENTS.name,),
     finish=finish,
     finished=("conflicts",),
-    drafts=(ASSESSMENTS,),
+    drafts=(REFUSED, ASSESSMENTS),
     prompts=(ASSESS, REFLECT),
     taxonomies=("goal_type", "familiarity", "talkway", "attributes", "age_band"),
+    check=check,
+    files=lambda settings: [RULES],
     roles=lambda settings: {"assessor": [settings.conflicts.assessor]},
 )

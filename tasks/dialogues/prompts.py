@@ -75,6 +75,7 @@ class WriteInputs(Inputs):
     setting: list[str]
     min_turns: int
     max_turns: int
+    target_turns: int | None
 
 
 class AnalysisInputs(Inputs):

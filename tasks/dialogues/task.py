@@ -10,6 +10,7 @@ A text that cannot be mended into a dialogue of at least `min_turns` utterances 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ from tasks.dialogues.prompts import (
 from tasks.foundation.demo.elements import canonical_emotion
 from tasks.foundation.demo.records import collect_facts, describe, load_rows_by, scenes_and_characters, write_transcript
 from tasks.foundation.errors import ModelError
-from tasks.foundation.ids import content_id
+from tasks.foundation.ids import content_id, seed_of
 from tasks.foundation.settings.sections import DialoguesSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
@@ -46,6 +47,9 @@ from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
 
 DRAWS = 3
 """Different texts asked for before a pairing is given up; a writer that repeats itself may do better."""
+SPREAD = 8
+"""Of the lengths asked for, the lower the wider. About the mean of DEMO (section 3.1), 18.3 utterances, from 10 to its
+longest of 26, their standard deviation is 3.3: one in a hundred is that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,10 @@ class DialogueSetup:
     scene: Scene
     character1: Character
     character2: Character
+
+    @property
+    def dialogue_id(self) -> str:
+        return content_id("dialogue", self.conflict.pairing_id)
 
     @property
     def language(self) -> str:
@@ -116,7 +124,7 @@ async def work(context: StageContext, setup: DialogueSetup, ask: Asker) -> Rows:
         reply = await ask(ANNOTATE, inputs, purpose="annotate", reply=make_labels_reply(first, last), **manner)
         labels |= {turn: getattr(reply, name_turn_field(turn)) for turn in range(first, last + 1)}
     epilogue: Epilogue = await ask(EPILOGUE, AnalysisInputs(**seen), purpose="epilogue", **manner)
-    dialogue = make_dialogue(setup, draft, epilogue, section.writer)
+    dialogue = make_dialogue(setup, draft, epilogue, section.writer, choose_target(context, setup))
     utterances = [
         make_utterance(dialogue.dialogue_id, turn, line, labels[turn]) for turn, line in enumerate(draft.lines, start=1)
     ]
@@ -132,11 +140,12 @@ def split_turns(turns: int, size: int) -> Iterator[tuple[int, int]]:
 async def _write(context: StageContext, setup: DialogueSetup, ask: Asker) -> Draft:
     """The first draw that is, or can be mended into, a dialogue; ModelError `invalid` when none is."""
     section = context.settings.dialogues
+    inputs = make_write_inputs(setup, section.min_turns, section.max_turns, choose_target(context, setup))
     trouble = ""
     for sample in range(DRAWS):
         written: WrittenDialogue = await ask(
             WRITE,
-            make_write_inputs(setup, section.min_turns, section.max_turns),
+            inputs,
             language=setup.language,
             alias=section.writer,
             purpose="write",
@@ -166,7 +175,27 @@ def _find_trouble(mended: Mended, min_turns: int) -> str:
     return ""
 
 
-def make_write_inputs(setup: DialogueSetup, min_turns: int, max_turns: int) -> WriteInputs:
+def choose_target(context: StageContext, setup: DialogueSetup) -> int | None:
+    """How many utterances the dialogue is asked for; None for any number within the bounds."""
+    section = context.settings.dialogues
+    if section.target_turns is None:
+        return None
+    seed = seed_of(context.settings.run.seed, "target turns", setup.dialogue_id)
+    return draw_length(section.min_turns, section.max_turns, section.target_turns, seed)
+
+
+def draw_length(shortest: int, longest: int, mean: float, seed: int) -> int:
+    """A length from `shortest` to `longest` with this mean: beta-binomial, which is bounded at both ends, has any mean
+    between them, and is as wide as `SPREAD` says."""
+    rng = random.Random(seed)
+    share = (mean - shortest) / (longest - shortest) if longest > shortest else 0.0
+    chance = rng.betavariate(SPREAD * share, SPREAD * (1 - share)) if 0 < share < 1 else share
+    return shortest + sum(rng.random() < chance for _ in range(longest - shortest))
+
+
+def make_write_inputs(
+    setup: DialogueSetup, min_turns: int, max_turns: int, target_turns: int | None = None
+) -> WriteInputs:
     """What the writer sees of a pairing."""
     scene, conflict, language = setup.scene, setup.conflict, setup.language
     people = zip((setup.character1, setup.character2), setup.names, strict=True)
@@ -182,6 +211,7 @@ def make_write_inputs(setup: DialogueSetup, min_turns: int, max_turns: int) -> W
         setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
         min_turns=min_turns,
         max_turns=max_turns,
+        target_turns=target_turns,
     )
 
 
@@ -197,15 +227,18 @@ def make_analysis_inputs(setup: DialogueSetup, draft: Draft) -> AnalysisInputs:
     )
 
 
-def make_dialogue(setup: DialogueSetup, draft: Draft, epilogue: Epilogue, writer: str) -> Dialogue:
+def make_dialogue(
+    setup: DialogueSetup, draft: Draft, epilogue: Epilogue, writer: str, target_turns: int | None = None
+) -> Dialogue:
     """The row of a dialogue."""
     return Dialogue(
-        dialogue_id=content_id("dialogue", setup.conflict.pairing_id),
+        dialogue_id=setup.dialogue_id,
         pairing_id=setup.conflict.pairing_id,
         language=setup.scene.language,
         speaker1=setup.names[0],
         speaker2=setup.names[1],
         turn_count=len(draft.lines),
+        target_turns=target_turns,
         workflow=epilogue.workflow,
         summary1=epilogue.summary1,
         summary2=epilogue.summary2,

@@ -4,6 +4,8 @@
 2. `work` runs once an item, many at a time, in shards; a `ModelError` turns its item into a reject.
 3. `finish` runs once over everything the items made: ranks, selections, what needs the whole.
 
+Where what the items made shows that more are needed, `draw_on` names further ones before `finish`, round by round.
+
 A stage knows nothing of files, builds, shards or Prefect; it sees a `StageContext`.
 """
 
@@ -176,6 +178,21 @@ class Finished:
     filtered: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawOn:
+    """How a stage names further items, in rounds, once all items so far are worked on.
+
+    A round may depend on nothing but what the rounds before it have prepared and made; so it is the same after a kill.
+    """
+
+    draw: Callable[[StageContext, int], Prepared | None]
+    """The items of a round (from 1), with rows of the tables that `prepare` writes; None: there are enough."""
+    until: str
+    """The yes-or-no field of the replies that items are drawn for; `colloquy plan` expects its usual share of them."""
+    most: Callable[[Settings], int]
+    """Items of all rounds together, the first included."""
+
+
 Benchmark = Literal["demo", "eyt", "both"]
 
 ModelFacts = Callable[[Settings, Mapping[str, ModelSpec], Collection[str]], object]
@@ -186,8 +203,8 @@ ModelFacts = Callable[[Settings, Mapping[str, ModelSpec], Collection[str]], obje
 class Stage:
     """One stage, declared once: its flow, its place in the chain and what its runs depend on follow from this.
 
-    `prepared`, `worked` and `finished` name the tables each step writes (drafts included); every stage also writes
-    rejects, llm_calls and replies.
+    `prepared`, `worked` and `finished` name the tables each step writes (drafts included; a round of `draw_on` writes
+    those of `prepared`); every stage also writes rejects, llm_calls and replies.
     """
 
     name: str
@@ -201,6 +218,7 @@ class Stage:
     benchmark: Benchmark = "both"
     """Which benchmark it is made for; `run.benchmark` leaves out the stages of the other."""
     prepared: tuple[str, ...] = ()
+    draw_on: DrawOn | None = None
     load_items: Callable[[StageContext, Sequence[str]], Mapping[str, Any]] | None = None
     work: Callable[[StageContext, Any, Asker], Awaitable[Rows]] | None = None
     worked: tuple[str, ...] = ()

@@ -12,8 +12,8 @@ from itertools import zip_longest
 from tasks.foundation.ids import seeded_order
 
 
-def draw_stratified(cells: Mapping[str, tuple[str, ...]], n: int, seed: int) -> list[str]:
-    """At most `n` ids, spread evenly over their cells (`cells`: the cell of each id).
+def draw_stratified(cells: Mapping[str, tuple[str, ...]], n: int, seed: int, n_cells: int | None = None) -> list[str]:
+    """At most `n` ids, spread evenly over their cells (`cells`: the cell of each id), or over `n_cells` of these.
 
     Cells and the ids within them come in seeded orders that do not depend on row order; one id of each cell
     is taken in turn, cells that run out are passed over. A larger `n` holds the smaller sample.
@@ -23,6 +23,8 @@ def draw_stratified(cells: Mapping[str, tuple[str, ...]], n: int, seed: int) -> 
         members.setdefault(cell, []).append(one)
     names = list(members)
     order = [names[place] for place in seeded_order(["/".join(name) for name in names], seed, "cells")]
-    queues = [[members[cell][place] for place in seeded_order(members[cell], seed, "members")] for cell in order]
+    queues = [
+        [members[cell][place] for place in seeded_order(members[cell], seed, "members")] for cell in order[:n_cells]
+    ]
     taken = [one for layer in zip_longest(*queues) for one in layer if one is not None]
     return taken[:n]

@@ -85,7 +85,7 @@ def _draw_conversations(conversations: pl.DataFrame, subsample: SubsampleSection
     if subsample is None:
         return conversations["conversation_id"].to_list()
     rows = conversations.select("conversation_id", *subsample.by).iter_rows()
-    return draw_stratified({one: tuple(cell) for one, *cell in rows}, subsample.n, subsample.seed)
+    return draw_stratified({one: tuple(cell) for one, *cell in rows}, subsample.n, subsample.seed, subsample.cells)
 
 
 def _refuse_orphans(context: StageContext, table: str, referred: str, column: str, stage: str) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tasks.foundation.ids import canonical_json
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Metric
 from tasks.metrics.catalogue import METRICS
@@ -97,14 +98,29 @@ class CellMeasurer:
             for each, found in zip(observed, self.measure(observed, mask), strict=True):
                 yield make_metric_row(benchmark, {**key, "judge": judge}, each, found)
 
+    def family_rows(
+        self, benchmark: str, observed: Sequence[Observed], groups: Sequence[Breakdown], families: Mapping[str, str]
+    ) -> Iterator[Metric]:
+        """One row a metric, cell of the groups and model family: over all units of the family's targets together.
+        `families`: family by target."""
+        for key, mask in self.units.cells(groups):
+            for family in sorted(set(families.values())):
+                targets = [target for target, its in families.items() if its == family]
+                of_family = mask & np.isin(self.units.keys["target"].astype(str), targets)
+                if of_family.any():
+                    for each, found in zip(observed, self.measure(observed, of_family), strict=True):
+                        yield make_metric_row(benchmark, {**key, "family": family}, each, found)
+
 
 def make_metric_row(benchmark: str, key: Key, observed: Observed, found: Measure) -> Metric:
+    """What the key names beside the columns of `metrics` becomes part of the row's slice."""
     columns = {name: key.get(name) for name in KEY_COLUMNS}
+    cut = observed.slice | {name: value for name, value in key.items() if name not in KEY_COLUMNS}
     return Metric.model_validate(
         {
             "benchmark": benchmark,
             **columns,
-            "slice": observed.slice_json,
+            "slice": canonical_json(cut) if cut else None,
             "metric": observed.metric,
             "value": found.value,
             "n": found.n,

@@ -10,6 +10,9 @@ from typing import Literal
 
 import numpy as np
 
+from tasks.foundation.stats.agreement import Agreed
+from tasks.foundation.stats.bootstrap import Part, intervals_of
+from tasks.foundation.stats.ranks import kendall_rows, spearman_rows
 from tasks.foundation.tables.evaluation import Comparison, ComparisonKind
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.cells import Breakdown, CellMeasurer
@@ -21,7 +24,12 @@ from tasks.metrics.compare import (
     paired_differences,
     unpaired_differences,
 )
+from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Observed
+
+RANK_STATISTICS = {"spearman": spearman_rows, "kendall": kendall_rows}
+FEWEST_RANKED = 3
+"""Two targets are in the same order, or in the other: no correlation."""
 
 Benchmark = Literal["demo", "eyt"]
 
@@ -129,6 +137,44 @@ def compare_judges(
                 for target, difference, p_holm in zip(members, found, correct_p_values(found), strict=True):
                     if difference.difference is not None:
                         yield _row("judges", benchmark, a.metric, key, (target, target), difference, p_holm, judges)
+
+
+def measure_rank_agreement(
+    measurer: CellMeasurer, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]
+) -> Iterator[Found]:
+    """Whether two judges order the targets alike (EYT-Bench Tables 9 and 14): Spearman's ρ and Kendall's τ-b of the
+    targets' values under each, on the judgements that both gave, by metric and pool or language; n counts targets.
+    The intervals resample the dialogues. Nothing for fewer than `FEWEST_RANKED` targets."""
+    for pair in pairs:
+        for key, mask in measurer.units.cells(groups):
+            members = members_of(measurer, mask)
+            for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
+                if METRICS[a.metric].better is not None:
+                    category = ", ".join(["order of targets", a.metric, *key.values()])
+                    for agreed in _rank_agreement(measurer, members, a, b):
+                        yield Found(category, (pair.judge_a, pair.judge_b), agreed)
+
+
+def _rank_agreement(
+    measurer: CellMeasurer, members: Mapping[str, np.ndarray], a: Observed, b: Observed
+) -> Iterator[Agreed]:
+    present = _clusters_of(list(members.values()), measurer) if members else np.empty(0, int)
+    sides = [
+        tuple(_side(arm, present, measurer) for arm in _shared(Arm(a, places), Arm(b, places), measurer))
+        for places in members.values()
+    ]
+    judged = [pair for pair in sides if min(side.dialogues for side in pair)]
+    if len(judged) < FEWEST_RANKED:
+        return
+    parts = [Part(side.sums, side.formula) for pair in judged for side in pair]
+    values = np.array([float(part.formula(part.sums.sum(axis=0))) for part in parts])
+    resampled = np.stack(measurer.bootstrap.distributions(parts))
+    for name, correlate in RANK_STATISTICS.items():
+        value = float(correlate(values[None, 0::2], values[None, 1::2])[0])
+        known = np.isfinite(value)
+        interval = intervals_of([correlate(resampled[0::2].T, resampled[1::2].T)])[0] if known else None
+        ends = (interval.low, interval.high) if interval else (None, None)
+        yield Agreed(name, value if known else None, len(judged), *ends)
 
 
 def _under_like_conditions(members: Mapping[str, np.ndarray], measurer: CellMeasurer) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -14,7 +14,13 @@ from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Breakdown, CellMeasurer
-from tasks.metrics.comparison_rows import JudgePair, compare_judges, compare_targets, compare_thinking
+from tasks.metrics.comparison_rows import (
+    JudgePair,
+    compare_judges,
+    compare_targets,
+    compare_thinking,
+    measure_rank_agreement,
+)
 from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics, compute_interaction_metrics
 from tasks.metrics.demo_study import Read, Study, load_study
 from tasks.metrics.label_agreement import Found
@@ -23,13 +29,9 @@ from tasks.metrics.score_agreement import Judged, measure_judge_agreement
 
 GROUPS: tuple[Breakdown, ...] = ((), ("language",))
 CELLS: tuple[Breakdown, ...] = tuple(("target", *group) for group in GROUPS)
-PLAYED: tuple[Breakdown, ...] = (
-    ("target", "partner"),
-    ("target", "language", "partner"),
-    ("target", "goal_type"),
-    ("target", "language", "goal_type"),
-)
-"""Cells of interaction alone: awareness has neither partner nor goal type."""
+BY_GOAL: tuple[Breakdown, ...] = (("target", "goal_type"), ("target", "language", "goal_type"))
+PLAYED: tuple[Breakdown, ...] = (("target", "partner"), ("target", "language", "partner"))
+"""Cells of interaction alone: awareness has no partner."""
 
 SCALE = tuple(float(score) for score in range(11))
 
@@ -64,16 +66,18 @@ class DemoBench:
         return awareness, self.study.interaction_numbers(self.interaction_scores, judges)
 
     def metrics_and_comparisons(
-        self, thinking_pairs: Sequence[tuple[str, str]]
+        self, thinking_pairs: Sequence[tuple[str, str]], families: Mapping[str, str]
     ) -> tuple[list[Metric], list[Comparison]]:
-        """Every row of both tables."""
+        """Every row of both tables; `families` by target."""
         if not len(self.study.units):
             return [], []
         panel = self.study.scores(*self.numbers(self.panel))
         scores = compute_demo_metrics(*panel)
         rows = [
             *self.measurer.rows("demo", [*scores, *self._faults()], CELLS),
+            *self.measurer.rows("demo", scores, BY_GOAL),
             *self.measurer.rows("demo", compute_interaction_metrics(panel[1]), PLAYED),
+            *self.measurer.family_rows("demo", scores, GROUPS, families),
         ]
         for judge in self.judges:
             own = compute_demo_metrics(*self.study.scores(*self.numbers([judge])))
@@ -124,6 +128,7 @@ class DemoBench:
         ]
         for thing in things:
             yield from measure_judge_agreement(thing, self.judges, self.bootstrap)
+        yield from measure_rank_agreement(self.measurer, list(self._judge_pairs()), GROUPS)
 
 
 def _shared(cube: np.ndarray, one: int, other: int) -> np.ndarray:

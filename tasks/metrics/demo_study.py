@@ -68,14 +68,12 @@ def load_study(read: Read) -> Study:
 
 
 def _predictions(read: Read) -> pl.DataFrame:
-    items = read("awareness_items").select("item_id", "task", "language", "dialogue_id")
+    items = read("awareness_items").select("item_id", "task", "language", "dialogue_id", "goal_type")
     made = read("awareness_predictions").select("item_id", "target", "sample")
     wanted = items.join(made.select("target", "sample").unique(maintain_order=True), how="cross")
     there = made.with_columns(pl.lit(False).alias("void"))
-    return (
-        wanted.join(there, on=["item_id", "target", "sample"], how="left", maintain_order="left")
-        .with_columns(pl.col("void").fill_null(True), pl.lit(None, dtype=pl.String).alias("partner"))
-        .with_columns(pl.lit(None, dtype=pl.String).alias("goal_type"))
+    return wanted.join(there, on=["item_id", "target", "sample"], how="left", maintain_order="left").with_columns(
+        pl.col("void").fill_null(True), pl.lit(None, dtype=pl.String).alias("partner")
     )
 
 

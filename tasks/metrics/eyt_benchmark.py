@@ -23,6 +23,7 @@ from tasks.metrics.comparison_rows import (
     compare_pools,
     compare_targets,
     compare_thinking,
+    measure_rank_agreement,
     members_of,
 )
 from tasks.metrics.eyt_metrics import (
@@ -95,9 +96,9 @@ class EytBench:
         return compute_judged_metrics(self.study, turns, final, there, self.settings)
 
     def metrics_and_comparisons(
-        self, trajectory: Trajectory, thinking_pairs: Sequence[tuple[str, str]]
+        self, trajectory: Trajectory, thinking_pairs: Sequence[tuple[str, str]], families: Mapping[str, str]
     ) -> tuple[list[Metric], list[Comparison]]:
-        """Every row of both tables."""
+        """Every row of both tables; `families` by target."""
         if not len(self.study.units):
             return [], []
         objective = compute_objective_metrics(self.study, trajectory)
@@ -105,7 +106,8 @@ class EytBench:
         rows = [
             *self.measurer.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),
             *(row for judge in self.judges for row in self.measurer.rows("eyt", self.judged([judge]), CELLS, judge)),
-            *self._sliced(),
+            *self._sliced(trajectory),
+            *self.measurer.family_rows("eyt", [*objective, *panel], SWEPT, families),
             *self._sweep(),
             *self.measurer.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
         ]
@@ -117,8 +119,8 @@ class EytBench:
         ]
         return rows, compared
 
-    def _sliced(self) -> Iterator[Metric]:
-        sliced = compute_sliced_metrics(self.study, self.panel_turns, self.settings.panel_rule)
+    def _sliced(self, trajectory: Trajectory) -> Iterator[Metric]:
+        sliced = compute_sliced_metrics(self.study, trajectory, self.panel_turns, self.settings.panel_rule)
         yield from (row for row in self.measurer.rows("eyt", sliced, SLICED) if row.n or row.n_unscored)
 
     def _sweep(self) -> Iterator[Metric]:
@@ -175,6 +177,7 @@ class EytBench:
         things.append(Judged("final_intent", final[:, :, 0], clusters, ()))
         for thing in things:
             yield from measure_judge_agreement(thing, self.judges, self.bootstrap)
+        yield from measure_rank_agreement(self.measurer, list(self._judge_pairs()), SWEPT)
 
     def human_agreement(self) -> Iterator[Found]:
         """Of people with one another on the turns they rated blind."""

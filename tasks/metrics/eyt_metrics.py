@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -172,9 +172,9 @@ def compute_sweep_metrics(study: Study, turn_scores: np.ndarray, rule: Rule, alp
     return weighted_by_alpha(scores, study.conversation, study.position, study.void, alphas)
 
 
-def compute_sliced_metrics(study: Study, turn_scores: np.ndarray, rule: Rule) -> list[Observed]:
-    """Accuracy by gold label and by turn; the dimensions by turn, early and late."""
-    found = []
+def compute_sliced_metrics(study: Study, trajectory: Trajectory, turn_scores: np.ndarray, rule: Rule) -> list[Observed]:
+    """Accuracy by gold label and by turn; drift by turn; the dimensions by turn, early and late."""
+    found = list(_drifts_by_turn(study, trajectory))
     for label in LABELS:
         gold, metric = study.gold(label), f"{label}_accuracy"
         correct = gold == study.predicted(label)
@@ -184,6 +184,18 @@ def compute_sliced_metrics(study: Study, turn_scores: np.ndarray, rule: Rule) ->
             found.append(accuracy(metric, correct, study.counted, study.position == turn, {"turn": int(turn)}))
     scores = combine_scores(turn_scores.swapaxes(1, 2), rule)
     return [*found, *unweighted_by_turn(scores, study.conversation, study.position, study.void)]
+
+
+def _drifts_by_turn(study: Study, trajectory: Trajectory) -> Iterator[Observed]:
+    """The latent drift of one turn, over the conversations that have a prediction there."""
+    for turn in np.unique(study.position):
+        here = study.position == turn
+        values = mean_by_conversation(
+            np.where(here, trajectory.drifts["latent"], np.nan), study.conversation, len(study.void)
+        )
+        reached = np.isfinite(values)
+        cut: dict[str, object] = {"turn": int(turn)}
+        yield mean_over_units("drift_latent", values, void=study.void & reached, applies=reached, slice=cut)
 
 
 def compute_simulator_metrics(study: Study, window: int) -> list[Observed]:

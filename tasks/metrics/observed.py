@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tasks.foundation.ids import canonical_json
 from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Interval, Part, intervals_of
 from tasks.foundation.stats.sums import Formula, by_cluster, ratio
 from tasks.metrics.catalogue import METRICS, NUnit
@@ -33,10 +32,6 @@ class Observed:
     unscored: np.ndarray
     fault: np.ndarray
     slice: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def slice_json(self) -> str | None:
-        return canonical_json(self.slice) if self.slice else None
 
     def only(self, units: np.ndarray) -> Observed:
         """Only the units chosen by a mask or places."""

@@ -10,9 +10,10 @@ Rows of `metrics`, null in a key column meaning all of them:
 * a leaderboard is `target` × (`pool`, for EYT-Bench) × (`language`), with `judge`, `simulator`, `partner`,
   `goal_type` and `slice` null: the configured panel over everything;
 * `judge` set: that judge alone, for the metrics that need one;
-* `simulator` (EYT-Bench), `partner` or `goal_type` (DEMO's interaction) set: that part of it;
+* `simulator` (EYT-Bench), `goal_type` (DEMO) or `partner` (DEMO's interaction) set: that part of it;
 * `slice` set: {"alpha": a} weighted scores under another α; {"label": l} accuracy on turns with that gold label;
-  {"turn": t} and {"part": "early" | "late"} by place in the dialogue;
+  {"turn": t} and {"part": "early" | "late"} by place in the dialogue; with `target` null {"family": f}, all targets of
+  a model family together;
 * `target` null: `<dimension>_rank_tau` and `_rank_flips`, slice {"alpha": [a, b], …}, and the simulator's health,
   by `simulator` and `pool`.
 
@@ -85,9 +86,10 @@ def prepare(context: StageContext) -> Prepared:
     eyt = EytBench.of(context.read, settings.judging.panel, settings.metrics, bootstrap)
     models = make_model_rows([*find_aliases_in_settings(settings), *find_aliases_in_data(context.read)], context.model)
     pairs = find_thinking_pairs(models)
-    demo_metrics, demo_comparisons = demo.metrics_and_comparisons(pairs)
+    families = {row.alias: row.family for row in models}
+    demo_metrics, demo_comparisons = demo.metrics_and_comparisons(pairs, families)
     trajectory = trajectory_of(eyt.study, lambda language: _encode_in(context, language))
-    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory, pairs)
+    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory, pairs, families)
     return Prepared(
         items=[],
         rows={

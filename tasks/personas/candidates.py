@@ -58,9 +58,9 @@ class Writers:
 
 @dataclass
 class Gathered:
-    """One source, read to its end: its candidates are rows `start` to `stop` of the table."""
+    """The sources of one pool, read to their end: its candidates are rows `start` to `stop` of the table."""
 
-    source: PersonaSource
+    sources: Sequence[PersonaSource]
     reading: Reading
     start: int
     stop: int = 0
@@ -68,6 +68,15 @@ class Gathered:
     """Candidates by occupation group; None: without an occupation."""
     others: Counter[str] = field(default_factory=Counter)
     """Occupations that fit no group."""
+
+    @property
+    def source(self) -> PersonaSource:
+        """The first source: pool, reader and licence are those of all."""
+        return self.sources[0]
+
+    @property
+    def names_language(self) -> bool:
+        return any(source.names_language for source in self.sources)
 
     def count(self, personas: Sequence[Persona]) -> None:
         self.stop += len(personas)
@@ -79,20 +88,28 @@ class Gathered:
 
 
 def gather(sources: Sequence[PersonaSource], writers: Writers, pieces: PieceCounter) -> list[Gathered]:
-    """Reads every source to its end. Raises SourceError for a problem of a whole source."""
+    """Reads every source to its end, pool by pool. Raises SourceError for a problem of a whole source."""
     rejecting = SourceRejects(STAGE_NAME)
     gathered: list[Gathered] = []
-    for source in sources:
+    for pool, own in group_by_pool(sources).items():
         start = gathered[-1].stop if gathered else 0
-        here = Gathered(source, Reading(source.pool, rejecting), start, start)
+        here = Gathered(own, Reading(pool, rejecting), start, start)
         _read(here, writers, pieces)
         gathered.append(here)
     return gathered
 
 
+def group_by_pool(sources: Sequence[PersonaSource]) -> dict[str, list[PersonaSource]]:
+    """The sources of each pool, in the order of the settings."""
+    pools: dict[str, list[PersonaSource]] = {}
+    for source in sources:
+        pools.setdefault(source.pool, []).append(source)
+    return pools
+
+
 def _read(here: Gathered, writers: Writers, pieces: PieceCounter) -> None:
     reading, source = here.reading, here.source
-    for number, personas in enumerate(chunk_personas(READERS[source.reader](source, reading)), start=1):
+    for number, personas in enumerate(chunk_personas(READERS[source.reader](here.sources, reading)), start=1):
         if personas:
             writers.candidates.write(make_batch(personas, reading, source, pieces))
             here.count(personas)

@@ -1,32 +1,21 @@
 """What characters are designed from: attributes drawn from the pool (DEMO section 3.2, persona design), and a text that
-inspires each.
-
-Each character is drawn from a seed of its own, so asking for more of them changes none of the first. It is inspired by
-a persona of the pools, or by a line or paragraph of a local text file: DEMO prompts its designer with "diverse web
-texts", and a file of any texts may stand beside the pools or, without a source, in their place. Which of its texts are
-used depends on what they say, not on where they stand.
+inspires each. Each is drawn from a seed of its own, so asking for more of them changes none of the first.
 """
 
 from __future__ import annotations
 
-import heapq
 import random
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
-from tasks.foundation.errors import SourceError
-from tasks.foundation.ids import content_id, digest, seed_of
-from tasks.foundation.settings.sections import InspirationSource
+from tasks.foundation.ids import content_id, seed_of
 from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.sources.values import one_line
 from tasks.foundation.tables import Table
-from tasks.foundation.tables.personas import BigFive, Character, Diversity
+from tasks.foundation.tables.personas import BigFive, Diversity
 from tasks.foundation.tables.types import Int32, Language, Row
+from tasks.personas.inspirations import Inspiration
 
 TAXONOMIES = ("attributes", "age_band")
 GENDERS = ("M", "F")
@@ -41,15 +30,6 @@ BAND_WEIGHTS = {
     "Advanced age": 2,
 }
 """Ours: every band occurs, adults most often, as in the dialogues that scenes come from. Other bands weigh 1."""
-INSPIRATION_CHARACTERS = 320
-"""Of the inspiring text; it is to inspire, and tiny models pay for every word."""
-LONGEST_TEXT = 2000
-"""Characters of an inspiring text that are looked at."""
-
-_IDENTITY = re.compile(
-    r"An? (?:\d+-year-old )?(?:\w+ )?(?:man|woman|person)(?:, [^.]*)?\.(?:\s|$)"
-    r"|(?:Name|Age|Gender|Sex|Sexual orientation|Race\b[^:.]*|Nationality|Birthplace|Marital status): [^.]*\.(?:\s|$)"
-)
 
 
 class CharacterBrief(Row):
@@ -58,7 +38,9 @@ class CharacterBrief(Row):
     character_id: str = Field(description="content id over language and all that follows")
     language: Language = Field(description="language the character is described in")
     persona_id: str | None = Field(description="the inspiring persona; null: inspired by another text")
-    inspired_by: str = Field(description="where the inspiring text is from: a pool, or a file and its line")
+    inspired_by: str = Field(
+        description="where the inspiring text is from: a pool, or a file or dataset and its line or row"
+    )
     inspiration: str = Field(description="its beginning; of a persona without name, age, sex and origin")
     gender: Literal["M", "F"] = Field(description="gender")
     age: Int32 = Field(description="age in years, within the band")
@@ -73,39 +55,15 @@ class CharacterBrief(Row):
 BRIEFS = Table("character_briefs", CharacterBrief, ("character_id",), "one row per character to design")
 
 
-def draw_briefs(
-    language: Language, count: int, inspirations: Sequence[Sequence[Inspiration]], seed: int
-) -> list[CharacterBrief]:
-    """`count` briefs, inspired by the pools (in rank order) and files by turns. None without any inspiration."""
-    if not inspirations:
-        return []
-    return [
-        draw_brief(language, number, choose_inspiration(language, number, inspirations), seed)
-        for number in range(count)
-    ]
-
-
-def choose_inspiration(language: Language, number: int, inspirations: Sequence[Sequence[Inspiration]]) -> Inspiration:
-    """The text that inspires a character. Of a pool, which both languages use, English takes the even ranks and
-    Chinese the odd ones."""
-    offset = 0 if language == "en" else 1
-    turn = number // len(inspirations)
-    texts = inspirations[(number + offset) % len(inspirations)]
-    is_pool = texts[0].persona_id is not None
-    return texts[(2 * turn + offset if is_pool else turn) % len(texts)]
-
-
 def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: int) -> CharacterBrief:
     """The brief of character `number` of a language."""
     rng = random.Random(seed_of(seed, "character", language, number))
     bands = taxonomy("age_band").labels
     band = rng.choices(bands, weights=[BAND_WEIGHTS.get(band.name, 1) for band in bands])[0]
-    is_persona = inspiration.persona_id is not None
-    text = remove_identity(inspiration.text) if is_persona else inspiration.text
     drawn = {
         "persona_id": inspiration.persona_id,
         "inspired_by": inspiration.where,
-        "inspiration": cut_to_sentences(text, INSPIRATION_CHARACTERS),
+        "inspiration": inspiration.text,
         "gender": rng.choice(GENDERS),
         "age": rng.randint(band.low or 0, band.high or band.low or 0),
         "age_band": band.name,
@@ -119,109 +77,8 @@ def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: 
     return CharacterBrief.model_validate({"character_id": character_id, "language": language, **drawn})
 
 
-def remove_identity(description: str) -> str:
-    """A description without its sentences on age, sex, origin and name, which the drawn attributes replace.
-
-    >>> remove_identity("A 41-year-old man, living in Dover, DE. He keeps bees. Name: Al Fox. Hobbies: chess.")
-    'He keeps bees. Hobbies: chess.'
-    """
-    return _IDENTITY.sub("", description).strip() or description
-
-
-def cut_to_sentences(text: str, most: int) -> str:
-    """The first sentences of `text` that fit into `most` characters, or its first words where none does.
-
-    >>> cut_to_sentences("She sings. She dances.", 15)
-    'She sings.'
-    """
-    if len(text) <= most:
-        return text
-    cut = text[:most]
-    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)|[。！？]", cut)]
-    return cut[: ends[-1]] if ends else cut.rsplit(" ", 1)[0]
-
-
 def _sample(rng: random.Random, group: str, count: int) -> list[str]:
     return rng.sample([label.name for label in taxonomy("attributes").group(group)], count)
-
-
-@dataclass(frozen=True, slots=True)
-class Inspiration:
-    """One text; `where` is its pool, or its file and line (of a paragraph the first). `persona_id` is None for a
-    text of a file."""
-
-    text: str
-    where: str
-    persona_id: str | None = None
-
-
-def inspirations_of_pools(pools: Mapping[str, Sequence[tuple[str, str]]]) -> list[list[Inspiration]]:
-    """Of each pool with a persona its inspirations in rank order, pools by name; from (persona id, description)."""
-    return [
-        [Inspiration(text, pool, persona_id) for persona_id, text in pools[pool]]
-        for pool in sorted(pools)
-        if pools[pool]
-    ]
-
-
-def inspirations_of_files(
-    sources: Sequence[InspirationSource], language: Language, wanted: int, seed: int
-) -> list[list[Inspiration]]:
-    """Of each file of a language the texts that are used: `wanted` different ones, or all there are."""
-    return [
-        draw_inspirations(read_inspirations(source), wanted, seed) for source in sources if source.language == language
-    ]
-
-
-def draw_inspirations(texts: Iterable[Inspiration], wanted: int, seed: int) -> list[Inspiration]:
-    """The first `wanted` different texts of a seeded order; asking for more changes none of the first."""
-    return heapq.nsmallest(wanted, _distinct(texts), key=lambda each: digest(seed, "personas.inspiration", each.text))
-
-
-def _distinct(texts: Iterable[Inspiration]) -> Iterator[Inspiration]:
-    seen: set[str] = set()
-    for each in texts:
-        key = digest(each.text)[:16]
-        if key not in seen:
-            seen.add(key)
-            yield each
-
-
-def read_inspirations(source: InspirationSource) -> Iterator[Inspiration]:
-    """The texts of a file, each on one line. SourceError for a file that is not there, not UTF-8 or has none."""
-    found = False
-    for number, text in _read_texts(source.file, source.one_text_per == "paragraph"):
-        found = True
-        yield Inspiration(text, f"{source.file.name}:{number}")
-    if not found:
-        raise SourceError(
-            f"personas.inspirations: expected a text a {source.one_text_per} in {source.file}, found none. "
-            "Fill the file or take it out of the settings."
-        )
-
-
-def _read_texts(file: Path, by_paragraph: bool) -> Iterator[tuple[int, str]]:
-    """(line number, text); a blank line ends a paragraph."""
-    begun, parts = 0, list[str]()
-    try:
-        with file.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, start=1):
-                text = one_line(line)[:LONGEST_TEXT]
-                if text:
-                    begun = begun or number
-                    parts.append(text)
-                if parts and not (by_paragraph and text):
-                    yield begun, " ".join(parts)[:LONGEST_TEXT]
-                    begun, parts = 0, []
-    except UnicodeDecodeError as error:
-        raise SourceError(
-            f"personas.inspirations: expected UTF-8 text in {file}, found byte {error.object[error.start]:#04x} that "
-            "is none. Convert the file."
-        ) from None
-    except OSError as error:
-        raise SourceError(f"personas.inspirations: {file} cannot be read: {error.strerror or error}") from None
-    if parts:
-        yield begun, " ".join(parts)[:LONGEST_TEXT]
 
 
 def pool_values() -> set[tuple[str, str]]:
@@ -235,23 +92,25 @@ def pool_values() -> set[tuple[str, str]]:
     }
 
 
-def values_of(character: Character) -> Iterator[tuple[str, str]]:
-    """What a character has of the pool."""
-    yield from ((name, getattr(character, name)) for name in ("gender", "age_band", "decision_style", "social_skill"))
-    yield from character.big_five.model_dump().items()
-    yield from (("moral_value", value) for value in character.moral_values)
-    yield from (("personal_value", value) for value in character.personal_values)
+def values_of(character: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a row of `characters` has of the pool."""
+    yield from ((name, character[name]) for name in ("gender", "age_band", "decision_style", "social_skill"))
+    yield from character["big_five"].items()
+    yield from (("moral_value", value) for value in character["moral_values"])
+    yield from (("personal_value", value) for value in character["personal_values"])
 
 
-def measure_coverage(characters: Sequence[Character], language: Language) -> Diversity:
+def measure_coverage(characters: Iterable[Mapping[str, Any]], language: Language) -> Diversity:
     """The share of the pool's values that at least one of a language's characters has; None without a character."""
-    pool = pool_values()
-    used = {value for character in characters for value in values_of(character)} & pool
+    pool, used, n = pool_values(), set[tuple[str, str]](), 0
+    for character in characters:
+        used.update(values_of(character))
+        n += 1
     return Diversity(
         table_name="characters",
         language=language,
         statistic="attribute_coverage",
-        value=len(used) / len(pool) if characters else None,
-        n=len(characters),
+        value=len(used & pool) / len(pool) if n else None,
+        n=n,
         n_of=len(pool),
     )

@@ -1,4 +1,4 @@
-"""From the candidates of one source to its pool: near-duplicates dropped, the rest sampled by stratum.
+"""From the candidates of a pool's sources to the pool: near-duplicates dropped, the rest sampled by stratum.
 
 Each language is deduplicated for itself, by an encoder that knows it, else by characters: no measure here would say
 what the likeness of two languages means. Candidates lie on disk. What is held of a million of them are ids, strata,
@@ -47,16 +47,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What one source ends as; `inspirations` are the drawn personas' ids and descriptions in rank order."""
+    """What the sources of one pool end as; `kept` are the rows of the candidates' table that are no duplicates, and
+    their ids."""
 
+    name: str
     drawn: list[PersonaPoolRow]
-    inspirations: list[tuple[str, str]]
+    kept: list[int]
+    kept_ids: list[str]
     accounting: Accounting
 
 
 @dataclass
 class Candidates:
-    """The candidates of one source as far as they are held; row i is row `start` + i of the table."""
+    """The candidates of one pool as far as they are held; row i is row `start` + i of the table."""
 
     ids: list[str] = field(default_factory=list)
     strata: list[str] = field(default_factory=list)
@@ -76,7 +79,6 @@ def make_pool(
 ) -> Pool:
     """The drawn pool in rank order; what is dropped on the way goes to `duplicates`."""
     candidates, name = load_candidates(here, stored), f"pool {here.source.pool}"
-    texts = stored.column("description")
     result = deduplicate_candidates(here, stored, candidates, similarity_of, section.dedup, seed)
     if result.recall is not None:
         log.warning(
@@ -90,14 +92,18 @@ def make_pool(
         dropped = result.dropped[start : start + DUPLICATES_AT_ONCE]
         rows = duplicate_rows("persona_candidates", candidates.ids, dropped)
         duplicates.write(TABLES["duplicates"].arrow(rows))
-    drawn, pool_rows = draw_pool(result.kept, candidates, here.source.pool, section.pool_size, seed)
-    inspirations = [(candidates.ids[row], texts[here.start + row]) for row in drawn]
-    return Pool(pool_rows, inspirations, _account(here, n_kept=len(result.kept), n_drawn=len(drawn)))
+    kept_ids = [candidates.ids[row] for row in result.kept]
+    drawn = draw_pool(
+        kept_ids, [candidates.strata[row] for row in result.kept], here.source.pool, section.pool_size, seed
+    )
+    kept = [here.start + row for row in result.kept]
+    accounting = _account(here, n_kept=len(kept), n_drawn=len(drawn))
+    return Pool(here.source.pool, drawn, kept, kept_ids, accounting)
 
 
 def load_candidates(here: Gathered, stored: Stored) -> Candidates:
     """The candidates of a source."""
-    candidates, named = Candidates(), here.source.names_language
+    candidates, named = Candidates(), here.names_language
     for batch in slice_batches(
         stored.batches(["persona_id", "description", "stratum", "language"]), here.start, here.stop
     ):
@@ -179,18 +185,13 @@ def slice_batches(batches: Iterator[pa.RecordBatch], start: int, stop: int) -> I
         first += batch.num_rows
 
 
-def draw_pool(
-    kept: Sequence[int], candidates: Candidates, pool: str, size: int, seed: int
-) -> tuple[list[int], list[PersonaPoolRow]]:
-    """The stratified sample of a pool in rank order, as rows of the candidates and of the table; all when there are
-    fewer than `size`."""
-    ids, strata = [candidates.ids[row] for row in kept], [candidates.strata[row] for row in kept]
+def draw_pool(ids: Sequence[str], strata: Sequence[str], pool: str, size: int, seed: int) -> list[PersonaPoolRow]:
+    """The stratified sample of a pool in rank order; all when there are fewer than `size`."""
     drawn, quota = draw(ids, strata, size, seed)
-    rows = [
+    return [
         PersonaPoolRow(pool=pool, rank=rank, persona_id=ids[each], stratum=strata[each], quota=quota[strata[each]])
         for rank, each in enumerate(drawn)
     ]
-    return [kept[each] for each in drawn], rows
 
 
 def draw(ids: Sequence[str], strata: Sequence[str], total: int, seed: int) -> tuple[list[int], dict[str, int]]:
@@ -230,7 +231,7 @@ def quotas(sizes: Mapping[str, int], total: int) -> dict[str, int]:
 
 
 def _account(here: Gathered, *, n_kept: int, n_drawn: int) -> Accounting:
-    """Where the rows of a source ended."""
+    """Where the rows of a pool's sources ended."""
     reading = here.reading
     ended = {
         **reading.filtered,

@@ -8,33 +8,26 @@ attributes and an inspiring text (DEMO section 3.2), near-duplicates left out; a
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from tasks.foundation.demo.records import load_rows_by
-from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings import Settings
+from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.sections import PersonasSection
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables import Table
+from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Character, Diversity, Duplicate
 from tasks.foundation.texts.dedupe import find_duplicates
 from tasks.foundation.texts.similarity import measure_likeness
-from tasks.personas.candidates import Gathered, PieceCounter, Writers, gather
-from tasks.personas.characters import (
-    BRIEFS,
-    TAXONOMIES,
-    CharacterBrief,
-    draw_briefs,
-    inspirations_of_files,
-    inspirations_of_pools,
-    measure_coverage,
-    read_inspirations,
-)
+from tasks.personas.briefs import write_briefs
+from tasks.personas.candidates import Gathered, PieceCounter, Writers, gather, group_by_pool
+from tasks.personas.characters import BRIEFS, TAXONOMIES, CharacterBrief, measure_coverage
+from tasks.personas.inspirations import corpora_of, read_inspirations
 from tasks.personas.pool import Pool, make_pool
 from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
 from tasks.personas.readers.mapped import check_mapping
@@ -46,11 +39,16 @@ log = logging.getLogger(__name__)
 
 
 def check(context: StageContext) -> None:
-    """Pools named once, mappings of our columns, files that are there, and a text for every language of characters."""
+    """Pools of sources of one kind, mappings of our columns, files that are there, and a text for every language of
+    characters."""
     section = context.settings.personas
-    pools = Counter(source.pool for source in section.sources)
-    if twice := [pool for pool, count in pools.items() if count > 1]:
-        raise ConfigError(f"personas.sources: expected each pool once, found {', '.join(twice)} more than once")
+    for pool, own in group_by_pool(section.sources).items():
+        if len({(source.reader, source.licence) for source in own}) > 1:
+            found = ", ".join(f"{source.reader} ({source.licence})" for source in own)
+            raise ConfigError(
+                f"personas.sources: expected one reader and one licence for all sources of pool {pool}, found {found}. "
+                "Name another pool, or write the licence that covers both."
+            )
     for source in section.sources:
         if source.reader == "mapped":
             check_mapping(source)
@@ -58,7 +56,7 @@ def check(context: StageContext) -> None:
             find_files(source.file, source.split)
         context.pinned(source)
     for texts in section.inspirations:
-        next(read_inspirations(texts))
+        next(read_inspirations(context.pinned(texts)))
     for language in LANGUAGES:
         inspired = bool(section.sources) or language in {texts.language for texts in section.inspirations}
         if section.characters.of(language) and not inspired:
@@ -81,16 +79,23 @@ def prepare(context: StageContext) -> Prepared:
             here.reading.require_usable(f"pool {here.source.pool}", here.stop - here.start, section.max_failure_rate)
             _log_read(here)
         pools = [make_pool(here, candidates.stored, duplicates, section, context.similarity, seed) for here in gathered]
-    for here, pool in zip(gathered, pools, strict=True):
-        _log_drawn(here, pool, section.pool_size)
-    briefs = _briefs(pools, context.settings)
+    _require_size(pools, section)
+    with context.writer(BRIEFS.name) as briefs:
+        corpora = {
+            language: corpora_of(
+                [context.pinned(each) for each in section.inspirations if each.language == language],
+                *(section.characters.of(language), seed),
+            )
+            for language in LANGUAGES
+        }
+        items = write_briefs(section.characters, pools, corpora, candidates.stored, briefs, seed)
     return Prepared(
-        [brief.character_id for brief in briefs],
+        items,
         {
             "persona_candidates": candidates.stored,
             "persona_pool": [row for pool in pools for row in pool.drawn],
             "duplicates": duplicates.stored,
-            "character_briefs": briefs,
+            BRIEFS.name: briefs.stored,
             "rejects": rejects.stored,
         },
         sum((pool.accounting for pool in pools), Accounting()),
@@ -129,40 +134,54 @@ def finish(context: StageContext) -> Finished:
     Who is kept depends on all drafts together: where a later run designs characters that failed, it is decided anew.
     """
     section, seed = context.settings.personas, context.settings.run.seed
-    drafts = [Character.model_validate(row) for row in context.made(DRAFTS.name).to_dicts()]
-    kept: list[Character] = []
+    drafts = context.made(DRAFTS.name)
+    kept: list[str] = []
     duplicates: list[Duplicate] = []
     diversity: list[Diversity] = []
     for language in LANGUAGES:
-        own = {each.character_id: each for each in drafts if each.language == language}
-        texts, similarity = {each: written_of(own[each]) for each in own}, context.similarity(language)
+        own, similarity = drafts.filter(pl.col("language") == language), context.similarity(language)
+        texts = {row["character_id"]: written_of(row) for row in own.iter_rows(named=True)}
         found = find_duplicates("characters", texts, language, similarity, section.character_dedup, seed)
         duplicates += found
         for duplicate in found:
             del texts[duplicate.row_id]
-        kept += (own[each] for each in texts)
+        kept += texts
         diversity.append(measure_likeness("characters", list(texts.values()), language, similarity, seed))
-        diversity.append(measure_coverage([own[each] for each in texts], language))
-    rows: Rows = {"characters": kept, "duplicates": duplicates, "diversity": diversity}
+        diversity.append(
+            measure_coverage(own.filter(pl.col("character_id").is_in(texts)).iter_rows(named=True), language)
+        )
+    held = drafts.filter(pl.col("character_id").is_in(pl.Series(kept, dtype=pl.String).implode()))
+    rows: Rows = {
+        "characters": TABLES["characters"].holding(held.to_arrow()),
+        "duplicates": duplicates,
+        "diversity": diversity,
+    }
     return Finished(rows, {"duplicate": len(duplicates)} if duplicates else {})
 
 
-def written_of(character: Character) -> str:
+def written_of(character: Mapping[str, Any]) -> str:
     """What the designer wrote of a character, without the name: another name makes nobody different."""
-    return ". ".join(
-        str(getattr(character, name)).rstrip(".。 ") for name in CharacterSketch.model_fields if name != "name"
-    )
+    return ". ".join(str(character[name]).rstrip(".。 ") for name in CharacterSketch.model_fields if name != "name")
 
 
-def _briefs(pools: Sequence[Pool], settings: Settings) -> list[CharacterBrief]:
-    section, seed = settings.personas, settings.run.seed
-    personas = inspirations_of_pools({pool.drawn[0].pool: pool.inspirations for pool in pools if pool.drawn})
-    briefs: list[CharacterBrief] = []
-    for language in LANGUAGES:
-        count = section.characters.of(language)
-        texts = inspirations_of_files(section.inspirations, language, count, seed) if count else []
-        briefs += draw_briefs(language, count, [*personas, *texts], seed)
-    return briefs
+def _require_size(pools: Sequence[Pool], section: PersonasSection) -> None:
+    """SourceError for a pool that has fewer personas than are wanted; with `if_short: warn` it says so and goes on.
+
+    It stops by default: a smaller pool is another benchmark, and nothing has been paid for yet.
+    """
+    for pool in pools:
+        log.info("pool %s: %d drawn", pool.name, len(pool.drawn))
+        if len(pool.drawn) < section.pool_size:
+            said = (
+                f"pool {pool.name} has only {len(pool.drawn):,} personas after deduplication where personas.pool_size "
+                f"asks for {section.pool_size:,}"
+            )
+            if section.if_short == "fail":
+                raise SourceError(
+                    f"{said}. Add a source of the same pool name (another split, another file), ask for fewer, or take "
+                    "all there are with personas.if_short=warn."
+                )
+            log.warning("%s; all of them are in it", said)
 
 
 def _log_read(here: Gathered) -> None:
@@ -173,16 +192,6 @@ def _log_read(here: Gathered) -> None:
         *(source.pool, source.licence, *counts),
     )
     log.info("pool %s: %s", source.pool, describe_coverage(here.groups, here.others))
-
-
-def _log_drawn(here: Gathered, pool: Pool, wanted: int) -> None:
-    log.info("pool %s: %d drawn", here.source.pool, len(pool.drawn))
-    if len(pool.drawn) < wanted:
-        log.warning(
-            "pool %s has only %d personas left after deduplication where %d are wanted (personas.pool_size); "
-            "all of them are in it",
-            *(here.source.pool, len(pool.drawn), wanted),
-        )
 
 
 STAGE = Stage(
@@ -203,6 +212,12 @@ STAGE = Stage(
     encodes=True,
     roles=lambda settings: {"designer": [settings.personas.designer]},
     check=check,
-    sources=lambda settings: settings.personas.sources,
-    files=lambda settings: [OCCUPATIONS, *(texts.file for texts in settings.personas.inspirations)],
+    sources=lambda settings: [
+        *settings.personas.sources,
+        *(texts for texts in settings.personas.inspirations if texts.column is not None),
+    ],
+    files=lambda settings: [
+        OCCUPATIONS,
+        *(texts.file for texts in settings.personas.inspirations if texts.column is None),
+    ],
 )

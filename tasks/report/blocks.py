@@ -105,7 +105,16 @@ class Leaderboard:
     folded: bool = False
 
 
-Block = Note | Pairs | Figure | Table | Leaderboard
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """Long texts to open and read: examples, each with a title and its parts (name, text)."""
+
+    kind: ClassVar[str] = "excerpts"
+    caption: str
+    examples: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+Block = Note | Pairs | Figure | Table | Leaderboard | Excerpts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -19,6 +20,7 @@ from tasks.report.cost_section import cost
 from tasks.report.data_sections import make_data_sections
 from tasks.report.facts import collect_facts
 from tasks.report.page import Tile, render
+from tasks.report.prompt_section import prompts, read_whole
 from tasks.report.questions import QueryResult, ask, rows
 from tasks.report.score_sections import make_score_sections
 from tasks.report.transcripts import LIMIT, Shelf, make_shelves
@@ -42,16 +44,20 @@ def write_report(layout: Layout, build: str, transcripts: int = LIMIT) -> Path:
     `transcripts`: how many of each kind the page shows.
     """
     with open_views(layout, build) as connection, explain_reading_errors():
-        html = make_page(connection, commits_of(layout, build), build, transcripts)
+        html = make_page(connection, commits_of(layout, build), build, transcripts, read_whole(layout, build))
     path = layout.reports / build / "index.html"
     write_text(path, layout.scratch, html)
     return path
 
 
 def make_page(
-    connection: duckdb.DuckDBPyConnection, commits: Mapping[str, Commit], build: str, transcripts: int = LIMIT
+    connection: duckdb.DuckDBPyConnection,
+    commits: Mapping[str, Commit],
+    build: str,
+    transcripts: int = LIMIT,
+    whole: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of the build that the connection shows."""
+    """The page of the build that the connection shows. `whole`: of a pilot, what all of its profile would take."""
 
     @cache
     def asked(name: str) -> QueryResult:
@@ -61,6 +67,7 @@ def make_page(
     sections = [
         *make_data_sections(asked, commits, build),
         *make_score_sections(asked, build),
+        prompts(asked, build, whole),
         cost(asked, commits, build),
     ]
     known = collect_facts(build, commits, rows(connection, "select * from models"), told)

@@ -39,6 +39,8 @@ MOST_TICKS = 12
 LONGEST_LABEL = 34
 EDGE = 9
 """Pixels between an axis' ends and what is drawn, so that no mark runs into a name."""
+CELL = 26
+"""Pixels of a square of a heat map."""
 FEW = 2
 """Bars that all stand for so little or less are not drawn."""
 
@@ -306,6 +308,46 @@ def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, 
         facet=alt.Facet("panel:N", sort=list(panels.values()), header=alt.Header(title=None)), columns=3
     )
     said = "; ".join(f"{one['panel']}, {one['target']}, {x} {one['x']}: {one['value']:.1f}" for one in values)
+    return _figure(caption, chart, said)
+
+
+def heatmap(caption: str, records: Sequence[Record], row: str, column: str, value: str, title: str) -> Figure | None:
+    """A square for each two labels, darker for more, with its number; None for more labels than fit, and where every
+    row has one square only."""
+    there = [record for record in records if record[value]]
+    rows = _names(record[row] for record in records)
+    columns = _names(record[column] for record in sorted(records, key=lambda one: str(one[column])))
+    if max(len(rows), len(columns)) > MOST_BARS or len(there) <= len(rows):
+        return None
+    labels, across = list(rows.values()), list(columns.values())
+    values = [{"row": rows[one[row]], "column": columns[one[column]], "n": one[value]} for one in there]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("column:N", sort=across, title=column, axis=alt.Axis(labelAngle=-40, domain=False)),
+        y=alt.Y("row:N", sort=labels, title=row, axis=alt.Axis(domain=False)),
+    )
+    shade = alt.Opacity("n:Q", scale=alt.Scale(domain=[0, 100], range=[0.05, 0.6]), legend=None)
+    squares = base.mark_rect(color=SERIES[0]).encode(opacity=shade)
+    text = base.mark_text(fontSize=10, color=INK).encode(text=alt.Text("n:Q", format=".0f"))
+    heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
+    chart = alt.layer(squares, text).properties(width=CELL * len(across), height=CELL * len(labels), title=heading)
+    said = "; ".join(f"{one[row]} as {one[column]}: {one[value]:.0f} %" for one in there)
+    return _figure(caption, chart, said)
+
+
+def scatter(caption: str, records: Sequence[Record], x: str, y: str, labels: Mapping[str, str]) -> Figure | None:
+    """A named point for each target; `labels` are the titles of both axes. None for fewer than three."""
+    known = [record for record in records if record[x] is not None and record[y] is not None]
+    if len(known) < 3:
+        return None
+    values = [{"target": _short(one["target"]), "x": one[x], "y": one[y]} for one in known]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("x:Q", title=labels[x], scale=alt.Scale(zero=False, padding=EDGE * 3), axis=alt.Axis(grid=False)),
+        y=alt.Y("y:Q", title=labels[y], scale=alt.Scale(zero=False, padding=EDGE * 2)),
+    )
+    points = base.mark_point(filled=True, size=60, color=SERIES[0], opacity=1)
+    names = base.mark_text(align="left", dx=7, fontSize=11, color=INK).encode(text="target:N")
+    chart = alt.layer(points, names).properties(width=WIDTH, height=240)
+    said = "; ".join(f"{one['target']}: {labels[x]} {one['x']:.3g}, {labels[y]} {one['y']:.3g}" for one in values)
     return _figure(caption, chart, said)
 
 

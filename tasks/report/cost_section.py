@@ -41,6 +41,7 @@ def cost(ask: Ask, commits: Mapping[str, Commit], build: str) -> Section:
         [
             ("", spent),
             ("Plan and actual", [drawn, _plan_table(planned, answer)]),
+            ("To score a target", [make_filled_table(ask("cost_by_target"), "What each target's scores cost.")]),
             ("What each model was asked for", [make_filled_table(uses, "Models by stage and purpose.", folded=True)]),
         ],
         Note("No model has been asked.", "missing", f"colloquy run --build {build}"),

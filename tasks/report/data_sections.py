@@ -118,6 +118,16 @@ def labels(ask: Ask, build: str) -> Section:
                 [make_filled_table(balance, "Pairings by goal type and language, on their way to a dialogue.")],
             ),
             (
+                "Length",
+                [
+                    make_filled_table(
+                        ask("dialogue_lengths"),
+                        "Utterances asked for (dialogues.target_turns) and written: mean, standard deviation, longest, "
+                        "and by how many a dialogue is off.",
+                    )
+                ],
+            ),
+            (
                 "EYT-Bench",
                 [*said, make_filled_table(spoken, "Labels of all user turns, of void conversations too.", folded=True)],
             ),

@@ -5,7 +5,7 @@ A stage that cannot make as many as it is asked for makes fewer; only its log sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, get_args
@@ -59,12 +59,15 @@ def _asked_row(asked: Asked, got: int) -> tuple[Any, ...]:
 
 
 def list_numbers(commits: Mapping[str, Commit]) -> Iterator[Asked]:
-    """In the order of the stages; 0 and null ask for nothing."""
+    """In the order of the stages; 0 and null ask for nothing. Where pairings are to be selected, how many may be drawn
+    is a cap."""
     sections = {commit.stage: commit.record.get("settings", {}).get(commit.stage, {}) for commit in commits.values()}
-    pools = [source["pool"] for source in sections.get("personas", {}).get("sources", ())]
+    pools = list(dict.fromkeys(source["pool"] for source in sections.get("personas", {}).get("sources", ())))
     each: Mapping[str, Sequence[str | None]] = {"pool": pools, "task": get_args(AwarenessTask), "": [None]}
     for stage, name, part, of in NUMBERS:
         asked = sections.get(stage, {}).get(name)
+        if part == "pairings" and sections.get(stage, {}).get("select"):
+            continue
         by_language = asked if isinstance(asked, Mapping) else {None: asked}
         for of_it in each[of]:
             for language, count in by_language.items():
@@ -80,20 +83,27 @@ COMMIT_SHOWN = 12
 
 def list_origins(commits: Mapping[str, Commit], stage: str, given: QueryResult, caption: str) -> Table | None:
     """A row for each source of the stage, also for one that gave nothing, and for rows whose source no commit says."""
-    said: dict[str, Record] = {}
+    said: dict[str, list[Record]] = {}
     for commit in commits.values():
-        if commit.stage == stage:
-            said |= {source["name"]: source for source in commit.record.get("sources", ())}
+        for source in commit.record.get("sources", ()) if commit.stage == stage else ():
+            said.setdefault(source["name"], []).append(source)
     names = dict.fromkeys([*said, *given.values("source_name")])
-    rows = tuple(_origin_row(name, said.get(name, {}), given.where(source_name=name).records) for name in names)
+    rows = tuple(_origin_row(name, said.get(name, []), given.where(source_name=name).records) for name in names)
     return make_filled_table(QueryResult(given.name, given.sql, ORIGIN_HEADS, rows), caption)
 
 
-def _origin_row(name: str, source: Mapping[str, Any], given: list[Record]) -> tuple[Any, ...]:
-    licence = source.get("licence") or (given[0]["licence"] if given else None)
+def _origin_row(name: str, sources: Sequence[Record], given: list[Record]) -> tuple[Any, ...]:
+    """Of a pool with several sources their places and splits, one after another."""
+    licences = [source["licence"] for source in sources] or [one["licence"] for one in given[:1]]
+    places, splits = (_joined(map(get, sources)) for get in (name_place, lambda source: source.get("split")))
     by_language = ", ".join(f"{one['language']} {numbers.count(one['how_many'])}" for one in given)
     how_many = sum(one["how_many"] for one in given)
-    return name, name_place(source), source.get("split"), licence, how_many, by_language or None
+    return name, places, splits, _joined(licences), how_many, by_language or None
+
+
+def _joined(texts: Iterable[str | None]) -> str | None:
+    """Different texts as one; None for none."""
+    return ", ".join(dict.fromkeys(filter(None, texts))) or None
 
 
 def name_place(source: Mapping[str, Any]) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.report import charts, leaderboards, numbers
@@ -25,6 +26,13 @@ SHORT, LONG = 12, 30
 """Rows up to which a table is open: one beside others, and one that is all there is to see."""
 
 EYT_HEADLINE = "satisfaction"
+FAMILY_COLUMNS = (
+    *("explicit_accuracy", "latent_accuracy", "drift_latent", "ficr", "satisfaction"),
+    *(f"{metric}_weighted" for metric in DIMENSION_METRIC.values()),
+    "anthropomorphic_early_minus_late",
+)
+"""Table 5 of EYT-Bench, and its appendix K."""
+UNREADABLE = "unreadable"
 UNLIKE = (
     "Conversations were held under {n} different conditions (simulator, what the target is told of the persona, turns "
     "at most, stop rule, version of the simulator's prompt). Scores from different ones stand in one board below, but "
@@ -89,7 +97,8 @@ def demo(ask: Ask, build: str) -> Section:
             ("Thinking", list(_thinking(ask, "demo"))),
             ("By language", [_warning(min((n for n in fewest if n is not None), default=None)), *by_language]),
             ("Faults", [void]),
-            ("By goal type", [_goal_types(by_goal)]),
+            ("By goal type", list(_goal_types(by_goal))),
+            ("Families", list(_families(ask, "demo"))),
         ],
         Note(
             "No target has been scored on element awareness or interaction.",
@@ -154,13 +163,26 @@ def _apart(records: Sequence[Record], named: str) -> list[Record]:
     ]
 
 
-def _goal_types(answer: QueryResult) -> Block | None:
-    average = answer.where(metric="interaction")
-    return (
-        make_table(average, "Interaction average by goal type.", drop=("metric", "unit"), folded=True)
-        if len(average)
-        else None
-    )
+def _goal_types(answer: QueryResult) -> Iterator[Block | None]:
+    for metric in DEMO_PANELS:
+        caption = f"By goal type: {METRICS[metric].label}."
+        yield make_filled_table(answer.where(metric=metric), caption, drop=("metric", "unit"), folded=True)
+
+
+def _families(ask: Ask, benchmark: str) -> Iterator[Block | None]:
+    """A board of the model families for each pool or language, all targets of a family together; none where every
+    target is of a family of its own."""
+    answer = ask("families").where(benchmark=benchmark)
+    targets = ask(f"{benchmark}_leaderboard").values("target")
+    kind = "language" if benchmark == "demo" else "pool"
+    columns = DEMO_COLUMNS if benchmark == "demo" else FAMILY_COLUMNS
+    first = "overall_pooled" if benchmark == "demo" else EYT_HEADLINE
+    if len(answer.values("family")) in (0, 1, len(targets)):
+        return
+    for of in answer.values(kind):
+        caption = "All targets of a family together" + ("." if of == ALL else f", {of}.")
+        board = _unmarked(answer.where(**{kind: of}), "family")
+        yield make_board(board, caption, columns, first, of="family", folded=of != ALL)
 
 
 def eyt(ask: Ask, build: str) -> Section:
@@ -183,6 +205,9 @@ def eyt(ask: Ask, build: str) -> Section:
     groups.append(("Differences", [_differences(answer)]))
     groups.append(("Thinking", list(_thinking(ask, "eyt"))))
     groups.append(("Persona sources", list(_sources(ask))))
+    groups.append(("Families", list(_families(ask, "eyt"))))
+    groups.append(("Length of conversations", list(_lengths(ask("turn_counts")))))
+    groups.append(("Drift", list(_drifts(ask("drift_by_turn"), ask("drift_and_ficr")))))
     groups.append(
         (
             "Early and late turns",
@@ -199,7 +224,10 @@ def eyt(ask: Ask, build: str) -> Section:
     groups.append(
         (
             "By gold label",
-            [make_filled_table(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True)],
+            [
+                make_filled_table(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True),
+                *_confusions(ask("label_confusions")),
+            ],
         )
     )
     return make_section(
@@ -213,6 +241,54 @@ def eyt(ask: Ask, build: str) -> Section:
         Note("No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"),
         only="eyt",
     )
+
+
+def _lengths(answer: QueryResult) -> Iterator[Block | None]:
+    """How many conversations ended after how many turns."""
+    for pool in answer.values("pool"):
+        counts: Counter[int] = Counter()
+        for record in answer.where(pool=pool).records:
+            counts[record["turns"]] += record["conversations"]
+        longest = max(counts)
+        bars = [{"turns": turns, "conversations": counts[turns]} for turns in range(longest + 1)]
+        caption = f"Answered turns of the conversations of all targets, pool {pool}; void ones are left out."
+        yield charts.bars(caption, bars, "turns", {"conversations": "conversations"}, "conversations")
+    yield make_filled_table(answer, "Conversations by pool, target and answered turns.", folded=True)
+
+
+def _drifts(by_turn: QueryResult, reached: QueryResult) -> Iterator[Block | None]:
+    """Drift of the latent intent over the turns, and whether targets that drift reach less."""
+    for pool in by_turn.values("pool"):
+        caption = f"Intent drift by turn, {_pool(pool).lower()}; later turns rest on fewer conversations."
+        records = by_turn.where(pool=pool).records
+        yield charts.lines(caption, records, "turn", {"drift_latent": METRICS["drift_latent"].label}, "cosine")
+    yield make_filled_table(by_turn, "Drift by turn.", drop=("metric", "unit"), folded=True)
+    for pool in reached.values("pool"):
+        of = reached.where(pool=pool).records
+        rho = of[0]["spearman_rho"]
+        said = "not computable" if rho is None else numbers.number(rho, "rho")
+        caption = f"Drift and final intents reached, {_pool(pool).lower()}: Spearman's ρ {said} over {len(of)} targets."
+        axes = {"drift": "intent drift", "ficr": "FICR"}
+        yield charts.scatter(caption, of, "drift", "ficr", axes)
+    yield make_filled_table(reached, "Drift and FICR by pool and target.", folded=True)
+
+
+def _confusions(answer: QueryResult) -> Iterator[Block | None]:
+    """For each kind of label, what the labels were taken for by all targets together; then the counts by target."""
+    for label in answer.values("label"):
+        turns: Counter[tuple[str, str]] = Counter()
+        for record in answer.where(label=label).records:
+            turns[record["gold"], record["predicted"] or UNREADABLE] += record["turns"]
+        of_gold = Counter[str]()
+        for (gold, _), n in turns.items():
+            of_gold[gold] += n
+        records = [
+            {"gold": f"{gold} ({of_gold[gold]})", "predicted": predicted, "percent": 100 * n / of_gold[gold]}
+            for (gold, predicted), n in sorted(turns.items())
+        ]
+        caption = f"What each {label} was taken for, in % of its turns (how many stands beside it), all targets."
+        yield charts.heatmap(caption, records, "gold", "predicted", "percent", label.capitalize())
+    yield make_filled_table(answer, "Gold and predicted labels by target.", folded=True)
 
 
 def _pool(pool: str) -> str:
@@ -258,6 +334,7 @@ def _sweep(answer: QueryResult) -> Iterator[Block | None]:
 
 def judges(ask: Ask, build: str) -> Section:
     alone, apart, unscored = ask("scores_by_judge"), ask("judge_differences"), ask("unscored")
+    ranked = ask("judge_rankings")
     several = len([judge for judge in alone.values("judge") if judge != "panel"]) > 1
     return make_section(
         "judges",
@@ -271,6 +348,10 @@ def judges(ask: Ask, build: str) -> Section:
                 [make_filled_table(alone, "Every metric by judge.", folded=True) if several else None],
             ),
             ("Two judges on the same judgements", [make_filled_table(apart, "Judge a less judge b.", folded=True)]),
+            (
+                "Order of the targets",
+                [make_filled_table(ranked, "Do two judges order the targets alike? n counts targets.", folded=True)],
+            ),
         ],
         Note("Nothing has been judged.", "missing", f"colloquy run --build {build} --only judging"),
     )
@@ -345,17 +426,25 @@ HEALTH = tuple(metric for metric in METRICS if metric.startswith("simulator_"))
 
 def _pivot(answer: QueryResult) -> list[Block | None]:
     """The health metrics as a board with a row for each simulator and pool."""
-    plain: Mapping[str, object] = {"n_unscored": 0, "is_best": None, "may_equal_best": None, "is_not_compared": None}
-    columns = ("target", "metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
     rows = [
-        {**record, **plain, "target": f"{record['simulator']}, {_pool(record['pool']).lower()}"}
+        {**record, "n_unscored": 0, "row": f"{record['simulator']}, {_pool(record['pool']).lower()}"}
         for record in answer.records
     ]
-    names = (*columns, *(name for name in plain if name not in columns))
-    reshaped = QueryResult(answer.name, answer.sql, names, tuple(tuple(row[name] for name in names) for row in rows))
-    return (
-        [make_board(reshaped, "How the simulator behaved.", HEALTH, "simulator_mattr", of="simulator")] if rows else []
+    board = _unmarked(answer, "row", rows)
+    caption = "How the simulator behaved."
+    return [make_board(board, caption, HEALTH, "simulator_mattr", of="simulator")] if rows else []
+
+
+def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | None = None) -> QueryResult:
+    """An answer (or other records of it) as `make_board` takes one, whose rows are named by a column and are not
+    compared with one another."""
+    columns = ("metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
+    marks = ("is_best", "may_equal_best", "is_not_compared")
+    rows = tuple(
+        (record[rows_are], *(record[name] for name in columns), *(None for _ in marks))
+        for record in (answer.records if records is None else records)
     )
+    return QueryResult(answer.name, answer.sql, ("target", *columns, *marks), rows)
 
 
 def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:

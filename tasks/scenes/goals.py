@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tasks.foundation.tables.scenes import Scene
 from tasks.foundation.tables.types import Language
 
 
@@ -73,7 +72,7 @@ def _pattern(name: str, *, whole: bool) -> str:
     return rf"(?<!{_LATIN})(?{flag}:(?:(?:[Tt]he|[Aa]n?) )?{re.escape(name)})(?!{_LATIN})"
 
 
-def join_goals(scene: Scene) -> str:
+def join_goals(goal1: str, goal2: str, language: Language) -> str:
     """Both goals as one text; a full stop at the end of either makes no difference."""
-    stop = "。" if scene.language == "zh" else ". "
-    return stop.join(goal.strip().rstrip(".。") for goal in (scene.goal1, scene.goal2))
+    stop = "。" if language == "zh" else ". "
+    return stop.join(goal.strip().rstrip(".。") for goal in (goal1, goal2))

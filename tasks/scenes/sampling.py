@@ -76,8 +76,10 @@ def keep_distinct(
 
 def read_rows(stored: Stored, ids: Sequence[str]) -> pa.Table:
     """The rows of some seeds, in the order they were written."""
-    wanted = pa.array(ids, pa.utf8())
-    found = (batch.filter(pc.is_in(batch["seed_id"], wanted)) for batch in stored.batches())
+    wanted = set(ids)  # looked up once a row; Arrow's is_in would hash all of them anew for every batch
+    found = (
+        batch.filter(pa.array([each in wanted for each in batch["seed_id"].to_pylist()])) for batch in stored.batches()
+    )
     return pa.Table.from_batches(found, SEEDS.schema)
 
 

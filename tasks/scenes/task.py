@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import ScenesSection
@@ -115,11 +117,12 @@ def finish(context: StageContext) -> Finished:
     Who is kept depends on all drafts together: where a later run distils seeds that failed, it is decided anew.
     """
     section, seed = context.settings.scenes, context.settings.run.seed
-    drafts = {row["scene_id"]: Scene.model_validate(row) for row in context.made(DRAFTS.name).to_dicts()}
+    drafts = context.made(DRAFTS.name)
     duplicates: list[Duplicate] = []
     left: dict[Language, dict[str, str]] = {}
     for language in LANGUAGES:
-        goals = {each: join_goals(scene) for each, scene in drafts.items() if scene.language == language}
+        own = drafts.filter(pl.col("language") == language).select("scene_id", "goal1", "goal2")
+        goals = {scene_id: join_goals(goal1, goal2, language) for scene_id, goal1, goal2 in own.iter_rows()}
         near = find_duplicates("scenes", goals, language, context.similarity(language), section.goal_dedup, seed)
         duplicates += near
         left[language] = _without({duplicate.row_id for duplicate in near}, goals)
@@ -131,8 +134,9 @@ def finish(context: StageContext) -> Finished:
         "duplicate": len(named),
         "one_to_one": len(cut) + len(duplicates) - len(named),  # what is like a cut one is cut with it
     }
+    kept = pl.Series([each for goals in left.values() for each in goals], dtype=pl.String).implode()
     rows: Rows = {
-        "scenes": [drafts[each] for goals in left.values() for each in goals],
+        "scenes": TABLES["scenes"].holding(drafts.filter(pl.col("scene_id").is_in(kept)).to_arrow()),
         "duplicates": named,
         "diversity": [
             measure_likeness("scenes", list(goals.values()), language, context.similarity(language), seed)

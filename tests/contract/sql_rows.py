@@ -122,6 +122,7 @@ def good() -> Rows:
                 completion_tokens=5,
                 reasoning_tokens=0,
             ),
+            _row("llm_calls", request_id="r3", stage="awareness", row_key="i-goal/m3/0", alias="m3", from_cache=False),
             _row(
                 "llm_calls",
                 request_id="r2",
@@ -155,6 +156,8 @@ def _evaluation() -> Rows:
         {"benchmark": "eyt", "target": "m3", "metric": "empathy_early_minus_late"},
         {"benchmark": "eyt", "target": "m3", "metric": "latent_accuracy", "slice": '{"label":"Curiosity"}'},
         {"benchmark": "eyt", "metric": "simulator_mattr", "simulator": "m2"},
+        {"benchmark": "eyt", "metric": "latent_accuracy", "slice": '{"family":"f1"}'},
+        {"benchmark": "eyt", "target": "m3", "metric": "drift_latent", "slice": '{"turn":1}'},
         {"benchmark": "eyt", "target": "m3", "metric": "explicit_accuracy", "value": 1.0, "n": 1},
         {"benchmark": "eyt", "target": "m3", "metric": "latent_accuracy", "value": 1.0, "n": 1},
         {"benchmark": "eyt", "target": "m3", "metric": "emotion_accuracy", "value": 1.0, "n": 1},
@@ -178,6 +181,9 @@ def _evaluation() -> Rows:
     ]
     for pool in ("a", "b"):
         cells.append({"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted", "pool": pool})
+        cells += [
+            {"benchmark": "eyt", "target": "m3", "metric": each, "pool": pool} for each in ("ficr", "drift_latent")
+        ]
     none = {"benchmark": "eyt", "metric": "empathy_weighted", "target_a": "m3", "target_b": "m3"}
     scored = {"unscored_kind": None, "scored_by": "judge"}
     dimensions = dict.fromkeys(("goal_achievement", "believability", "skillfulness", "realistic"), 8)
@@ -237,7 +243,10 @@ def _evaluation() -> Rows:
                 ("pools", "a", "b"),
             )
         ],
-        "agreement": [_row("agreement", scope="judges")],
+        "agreement": [
+            _row("agreement", scope="judges"),
+            _row("agreement", scope="judges", category="order of targets, ficr, a", statistic="kendall"),
+        ],
     }
 
 

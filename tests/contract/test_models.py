@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flows import chain
 from tasks.foundation.llm.models import ModelSpec, load_models
 from tasks.foundation.llm.pricing import pricing_of
 from tasks.foundation.llm.providers.bodies import request_body
@@ -91,6 +92,45 @@ def test_the_eyt_profile_names_the_17_targets_of_table_12() -> None:
     assert sorted(settings.conversation.targets) == sorted(slate)
     assert len(settings.conversation.targets) == 17
     assert settings.conversation.simulator == settings.judging.judges[0] == "gemini-3.1-pro-thinking"
+
+
+def test_the_eyt_profile_has_the_ablation_of_table_14() -> None:
+    judging = load_settings("eyt-paper").judging
+    assert judging.panel == ["gemini-3.1-pro-thinking"] and judging.subsample is not None
+    sample = judging.subsample
+    assert (sample.judges, sample.n, sample.cells, sample.by) == (["deepseek-v4-pro"], 46, 11, ["pool", "target"])
+
+
+@pytest.mark.parametrize("profile", ["demo-today", "eyt-today"])
+def test_the_profiles_of_today_ask_no_retired_model_and_know_every_price(profile: str) -> None:
+    settings = load_settings(profile)
+    benchmark = chain.needed(settings)
+    named = {alias for name in benchmark for alias in chain.stage(name).aliases(settings)}
+    specs = [MODELS[alias] for alias in named]
+    assert not [spec.alias for spec in specs if spec.retired]
+    assert not [spec.alias for spec in specs if pricing_of(spec, batched=False)(Usage(1000, 0, 1000)) is None]
+
+
+def test_the_demo_profile_of_today_has_a_panel_of_three_families_and_the_papers_sizes() -> None:
+    today, paper = load_settings("demo-today"), load_settings("demo-paper")
+    panel = [*today.voting.annotators, today.voting.arbiter]
+    assert len({MODELS[alias].family for alias in panel}) == 3
+    assert today.scenes.sample == paper.scenes.sample and today.conflicts.select == paper.conflicts.select == 1800
+
+
+def test_the_eyt_profile_of_today_needs_no_waiver() -> None:
+    settings = load_settings("eyt-today")
+    assert settings.conversation.family_waiver is None
+    parties = [*settings.judging.judges, settings.conversation.simulator, *settings.conversation.targets]
+    n_others = len(parties) - len(settings.conversation.targets)
+    families = [MODELS[alias].family for alias in parties]
+    assert len(set(families[:n_others])) == 3 and not set(families[:n_others]) & set(families[n_others:])
+
+
+@pytest.mark.parametrize("profile", ["demo-paper", "demo-today"])
+def test_the_demo_profiles_ask_for_the_papers_mean_length(profile: str) -> None:
+    section = load_settings(profile).dialogues
+    assert (section.max_turns, section.target_turns) == (26, 18.3)
 
 
 def test_the_demo_profile_names_the_models_of_table_2_but_for_the_papers_own_agents() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import duckdb_type, open_views
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.dictionary import DICTIONARY, dictionary
+from tests.unit.dialogue_rows import character
 
 ALL = list(TABLES.values())
 
@@ -64,3 +66,15 @@ def test_the_data_dictionary_is_the_registry() -> None:
     assert DICTIONARY.read_text(encoding="utf-8") == dictionary(), (
         "docs/tables.md is not what the registry says; write it with `python -m tasks.foundation.tables.dictionary`"
     )
+
+
+def test_rows_that_are_held_as_arrow_has_them_are_the_same_rows() -> None:
+    table = TABLES["characters"]
+    rows = [character(number) for number in range(5)]
+    frame = pl.from_arrow(table.arrow(rows))
+    assert isinstance(frame, pl.DataFrame)
+    held = table.holding(frame.select(sorted(frame.columns)).to_arrow())
+    assert list(held) == rows and held[-1] == rows[-1] and list(held[1:4:2]) == rows[1:4:2] and len(held) == 5
+    assert table.arrow(held).equals(table.arrow(rows))
+    with pytest.raises(IndexError):
+        held[5]

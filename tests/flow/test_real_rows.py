@@ -51,8 +51,11 @@ async def run_all(options: RunOptions, build: str) -> dict[str, Commit]:
             for member in stage.members(workspace.settings):
                 with StageRun.open(stage, workspace, build, member) as run:
                     run.prepare()
-                    for shard in run.shards:
-                        await run.work(shard)
+                    shards = run.shards
+                    while shards:
+                        for shard in shards:
+                            await run.work(shard)
+                        shards = run.draw_on()
                     commits[run.name] = run.commit()
                     await run.close()
     finally:

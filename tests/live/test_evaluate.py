@@ -19,7 +19,8 @@ from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.llm.providers.embedded import load_server
 from tasks.foundation.store.commits import commits_of, write_commit
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.release import import_release, write_release
+from tasks.release.folder import write_release
+from tasks.release.imports import import_release
 from tests.flow.conftest import PrefectServer
 from tests.unit.evaluation_build import Bench, episode, item, persona, seed
 

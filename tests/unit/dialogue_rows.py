@@ -107,6 +107,7 @@ def dialogue(number: int, language: str = "en", turns: int = 4) -> tuple[Dialogu
         speaker1=people[0].name,
         speaker2=people[1].name,
         turn_count=turns,
+        target_turns=None,
         workflow=["one asks", "the other answers"],
         summary1="She asks about the oven.",
         summary2="She offers an oven.",

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tasks.dialogues.guards import GUARDS, Line, choose_speaker_names, mend
 from tasks.dialogues.prompts import ANNOTATE, EPILOGUE, describe_familiarity, make_labels_reply
-from tasks.dialogues.task import DRAWS, STAGE, split_turns
+from tasks.dialogues.task import DRAWS, STAGE, draw_length, split_turns
 from tasks.foundation.demo.elements import comparison_key
-from tasks.foundation.errors import ModelError
+from tasks.foundation.errors import ConfigError, ModelError
 from tasks.foundation.llm.reply import schema_of
 from tests.fakes.asker import FakeAsker
 from tests.unit.dialogue_rows import FakeContext, character, conflict, dialogue, prepared, worked, world
@@ -313,3 +313,42 @@ def test_chinese_and_oddly_spelled_emotions_are_stored_under_their_name() -> Non
     context = _context()
     _run(context, answer)
     assert context.made("utterances")["emotion"].to_list()[:3] == ["Anger", "Fear", "Anger"]
+
+
+# Length
+
+
+@given(st.integers(2, 20), st.integers(0, 30), st.floats(0, 1), st.integers(0, 2**40))
+def test_a_length_is_drawn_within_the_bounds(shortest: int, more: int, share: float, seed: int) -> None:
+    assert shortest <= draw_length(shortest, shortest + more, shortest + share * more, seed) <= shortest + more
+
+
+def test_lengths_have_the_mean_that_is_set_and_reach_the_longest() -> None:
+    drawn = [draw_length(10, 26, 18.3, seed) for seed in range(4000)]
+    # beta-binomial of 16 trials with a spread of 8: variance 16 p q (8 + 16) / (8 + 1), p = 8.3 / 16
+    assert abs(sum(drawn) / 4000 - 18.3) < 4 * 3.27 / 4000**0.5
+    assert max(drawn) == 26
+    assert {draw_length(10, 26, bound, seed) for bound in (10, 26) for seed in range(9)} == {10, 26}
+
+
+@pytest.mark.parametrize(("target", "said"), [("null", "in 4 to 12 utterances"), ("9.5", "about {} utterances, 4")])
+def test_the_writer_is_told_the_length_drawn_for_its_dialogue_and_one_that_misses_it_is_kept(
+    target: str, said: str
+) -> None:
+    tables = world([dialogue(number, language) for language in ("en", "zh") for number in range(6)])
+    bounds = ("dialogues.min_turns=4", "dialogues.max_turns=12")
+    context = FakeContext(tables, *bounds, f"dialogues.target_turns={target}")
+    turns = [{"speaker": 1 + place % 2, "text": f"What {place} is about."} for place in range(5)]
+    ask = FakeAsker(lambda asked, model: {"turns": turns} if asked.purpose == "write" else None)
+    assert asyncio.run(worked(STAGE, context, ask, prepared(STAGE, context))) == {}
+    written = {row["dialogue_id"]: row for row in context.made("dialogues").to_dicts()}
+    assert {row["turn_count"] for row in written.values()} == {5}
+    targets = [row["target_turns"] for row in written.values()]
+    assert targets == [None] * 12 if target == "null" else len(set(targets)) > 1
+    for asked in (asked for asked in ask.asked if asked.purpose == "write" and asked.user.isascii()):
+        assert said.format(asked.inputs.target_turns) in asked.user
+
+
+def test_a_mean_beyond_the_bounds_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"target_turns \(30\) is the mean of lengths from min_turns \(4\)"):
+        FakeContext({}, "dialogues.target_turns=30")

@@ -211,6 +211,13 @@ def test_a_small_cell_leaves_its_share_to_the_others() -> None:
     assert Counter(one[0] for one in draw_stratified(cells, 6, seed=1)) == {"a": 1, "b": 5}
 
 
+def test_a_sample_may_be_of_some_cells_only() -> None:
+    cells = {f"{pool}{target}{n}": (pool, str(target)) for pool in "ab" for target in range(17) for n in range(100)}
+    drawn = draw_stratified(cells, 46, 1, n_cells=11)
+    counts = Counter(cells[one] for one in drawn)
+    assert len(drawn) == 46 and sorted(counts.values()) == [4] * 9 + [5] * 2
+
+
 @given(st.permutations([f"c{number}" for number in range(12)]), st.integers(0, 15))
 def test_a_sample_does_not_depend_on_row_order_and_a_larger_one_holds_the_smaller(order: list[str], n: int) -> None:
     cells = {one: (str(int(one[1:]) % 3),) for one in order}

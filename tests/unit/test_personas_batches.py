@@ -121,7 +121,7 @@ def test_occupations_without_a_group_are_counted_also_when_no_further_ones_are_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gathering, "MOST_OTHERS", 1)
-    here = gathering.Gathered(PersonaSource(pool="p", reader="nemotron", path="x", licence="x"), None, 0)  # type: ignore[arg-type]
+    here = gathering.Gathered([PersonaSource(pool="p", reader="nemotron", path="x", licence="x")], None, 0)  # type: ignore[arg-type]
     for name in ("kelper", "diviner", "kelper"):
         here.count([replace(persona(1), occupation=name, occupation_group="other")])
     assert here.others == {"kelper": 2}

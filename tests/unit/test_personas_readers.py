@@ -79,7 +79,7 @@ Reader = Callable[[PersonaSource, Reading], Iterator[Persona | None]]
 
 def read(reader: Reader, path: Path, **source: Any) -> WholeReading:
     reading = WholeReading("p")
-    made = reader(PersonaSource(pool="p", reader="nemotron", path=str(path), **source), reading)
+    made = reader([PersonaSource(pool="p", reader="nemotron", path=str(path), **source)], reading)
     reading.personas = [persona for persona in made if persona is not None]
     return reading
 

@@ -17,13 +17,8 @@ from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
 from tasks.foundation.texts import approximate
-from tasks.personas.characters import (
-    BAND_WEIGHTS,
-    cut_to_sentences,
-    draw_briefs,
-    inspirations_of_pools,
-    remove_identity,
-)
+from tasks.personas.characters import BAND_WEIGHTS, CharacterBrief, draw_brief
+from tasks.personas.inspirations import Inspiration, cut_to_sentences, remove_identity
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.fakes.asker import FakeAsker
@@ -120,31 +115,21 @@ def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[Fake
     assert len(set(prepared.items)) == len(prepared.items)
 
 
-POOLS = inspirations_of_pools({pool: [(f"{pool}{i}", f"Persona {pool}{i}.") for i in range(5)] for pool in "ab"})
+def draw_briefs(language: Any, count: int, seed: int) -> list[CharacterBrief]:
+    return [draw_brief(language, number, Inspiration(f"Persona {number}.", "a"), seed) for number in range(count)]
 
 
 @given(st.integers(0, 2**40), st.integers(1, 30))
 def test_briefs_keep_to_the_attribute_pool_and_to_their_age_band(seed: int, count: int) -> None:
     bands = {label.name: label for label in taxonomy("age_band").labels}
     groups = {label.name: label.group for label in taxonomy("attributes").labels}
-    for brief in draw_briefs("zh", count, POOLS, seed):
+    for brief in draw_briefs("zh", count, seed):
         band = bands[brief.age_band]
         assert (band.low or 0) <= brief.age <= (band.high or 0)
         assert {groups[name] for name in brief.moral_values} == {"moral_value"} and len(brief.moral_values) in (1, 2)
         assert {groups[name] for name in brief.personal_values} == {"personal_value"}
         assert len(set(brief.personal_values)) == 2
         assert groups[brief.decision_style] == "decision_style" and groups[brief.social_skill] == "social_skill"
-
-
-def test_asking_for_more_characters_changes_none_of_the_first() -> None:
-    assert draw_briefs("en", 20, POOLS, 1)[:7] == draw_briefs("en", 7, POOLS, 1)
-
-
-def test_pools_take_turns_and_the_languages_start_with_different_personas() -> None:
-    english = [brief.persona_id for brief in draw_briefs("en", 4, POOLS, 1)]
-    chinese = [brief.persona_id for brief in draw_briefs("zh", 4, POOLS, 1)]
-    assert english == ["a0", "b0", "a2", "b2"]
-    assert chinese == ["b1", "a1", "b3", "a3"]
 
 
 def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
@@ -155,10 +140,6 @@ def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
     assert remove_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
     assert remove_identity("A woman. She rows.") == "She rows."
     assert remove_identity("Age: 52.") == "Age: 52."
-
-
-def test_without_a_persona_no_character_is_drawn() -> None:
-    assert draw_briefs("en", 4, inspirations_of_pools({"a": []}), 1) == []
 
 
 def test_the_band_weights_are_of_bands_that_exist() -> None:
@@ -179,12 +160,19 @@ def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, 
 
 
 def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:
-    briefs = draw_briefs("zh", 5, POOLS, 1)
+    briefs = draw_briefs("zh", 5, 1)
     systems = {DESIGN.render("zh", design_inputs(brief))[0] for brief in briefs}
     assert len(systems) == 1
 
 
-def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pool_smaller_than_asked_for_stops_the_stage_before_anything_is_paid_for() -> None:
+    with pytest.raises(SourceError, match=r"pool nemotron_usa has only \d+ personas .* asks for 1,000.*if_short=warn"):
+        STAGE.prepare(FakeContext(STAGE, "personas.pool_size=1000", "personas.if_short=fail"))
+
+
+def test_a_pool_smaller_than_asked_for_is_taken_whole_with_a_warning_where_that_is_allowed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     context = FakeContext(STAGE, "personas.pool_size=1000")
     with caplog.at_level("WARNING"):
         prepared = STAGE.prepare(context)
@@ -219,10 +207,38 @@ def test_two_pools_of_one_file_do_not_share_reject_keys() -> None:
 
 def test_settings_that_cannot_work_stop_before_anything_is_read(tmp_path: Path) -> None:
     source = "{pool: p, reader: nemotron, path: configs/sample/nemotron_personas.jsonl}"
-    with pytest.raises(ConfigError, match="expected each pool once, found p"):
-        STAGE.check(FakeContext(STAGE, f"personas.sources=[{source}, {source}]"))
+    other = source.replace("nemotron, ", "personamem, ")
+    with pytest.raises(ConfigError, match="expected one reader and one licence for all sources of pool p"):
+        STAGE.check(FakeContext(STAGE, f"personas.sources=[{source}, {other}]"))
     with pytest.raises(SourceError, match="does not exist"):
         STAGE.check(FakeContext(STAGE, f"personas.sources=[{{pool: p, reader: nemotron, path: {tmp_path}/x.jsonl}}]"))
+
+
+def halves(folder: Path, name: str) -> tuple[str, str]:
+    """The lines of a bundled file, in two files that have the middle third of them both."""
+    lines = (SAMPLE / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    third = len(lines) // 3
+    for place, some in enumerate((lines[: 2 * third], lines[third:])):
+        (folder / f"{place}.jsonl").write_text("".join(some), encoding="utf-8")
+    return str(folder / "0.jsonl"), str(folder / "1.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("reader", "name"), [("nemotron", "nemotron_personas"), ("personamem", "personamem_benchmark")]
+)
+def test_the_sources_of_one_pool_name_are_one_pool(tmp_path: Path, reader: str, name: str) -> None:
+    def prepare(*paths: str) -> Prepared:
+        sources = [{"pool": "p", "reader": reader, "path": path} for path in paths]
+        prepared = STAGE.prepare(context := FakeContext(STAGE, f"personas.sources={json.dumps(sources)}"))
+        prepared.accounting.check("personas")
+        contexts.append(context)
+        return prepared
+
+    contexts: list[FakeContext] = []
+    whole, both = prepare(str(SAMPLE / f"{name}.jsonl")), prepare(*halves(tmp_path, f"{name}.jsonl"))
+    assert rows_of(both.rows["persona_candidates"]) == rows_of(whole.rows["persona_candidates"])
+    assert both.rows["persona_pool"] == whole.rows["persona_pool"] and both.items == whole.items
+    assert both.accounting.n_in > whole.accounting.n_in
 
 
 def test_a_pool_of_which_every_row_is_bad_stops_the_stage_and_names_the_first(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tasks.foundation.run.context import Workspace, read_rows
 from tasks.foundation.run.cost_plan import total_of
 from tasks.foundation.run.dry_inputs import MOST_ROWS, keep_fewer, shrink
 from tasks.foundation.run.stage_run import StageRun
+from tasks.foundation.run.usual_usage import usual_table
 from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
@@ -34,6 +35,7 @@ LARGER = (
     "personas.characters={en: 12, zh: 12}",
     "scenes.sample={en: 12, zh: 12}",
     "conflicts.pairings={en: 40, zh: 40}",
+    *("conflicts.select=24", "conflicts.keep_share=0.5"),
 )
 ASKING = tuple(name for name in chain.names() if name != "metrics")
 
@@ -85,8 +87,11 @@ async def run_chain(workspace: Workspace, build: str, names: Sequence[str]) -> d
         for member in stage.members(workspace.settings):
             with StageRun.open(stage, workspace, build, member) as run:
                 run.prepare()
-                for shard in run.shards:
-                    await run.work(shard)
+                shards = run.shards
+                while shards:
+                    for shard in shards:
+                        await run.work(shard)
+                    shards = run.draw_on()
                 commit = run.commit()
                 await run.close()
             rows = read_rows(workspace.layout, TABLES["llm_calls"], [part.path for part in commit.tables["llm_calls"]])
@@ -136,9 +141,12 @@ async def test_after_a_pilot_a_larger_run_takes_about_what_was_planned(tmp_path:
     assert "own" in bases and {call.basis for plan in before for call in plan.calls} == {"table"}
     off = difference(plans, await run_chain(place, "larger", ASKING))
     assert all(abs(share) < 0.25 for share in off.values()), off
+    parts = commits_of(place.layout, "larger")["conflicts"].tables["pairings"]
+    assert sum(part.label.startswith("draw") for part in parts) >= 1, "some of the first 48 are not coherent"
+    assert parts[0].rows == 48
 
 
-@pytest.mark.parametrize("profile", ["demo-paper", "eyt-paper", "local", "demo"])
+@pytest.mark.parametrize("profile", ["demo-paper", "demo-today", "eyt-paper", "eyt-today", "local", "demo"])
 def test_every_profile_can_be_planned_for_every_model_it_names(profile: str, tmp_path: Path) -> None:
     place = open_workspace(tmp_path, profile=profile)
     plans = plan_build(place, BUILD, chain.needed(place.settings))
@@ -149,6 +157,15 @@ def test_every_profile_can_be_planned_for_every_model_it_names(profile: str, tmp
         assert asked in (set(stage.aliases(place.settings)), set()), stage.name
 
 
+def test_texts_of_a_dataset_that_inspire_are_planned_without_the_hub(tmp_path: Path) -> None:
+    texts = "{hub: team/texts, revision: main, column: text, language: en}"
+    place = open_workspace(
+        tmp_path, "personas.sources=[]", "personas.characters={en: 7, zh: 0}", f"personas.inspirations=[{texts}]"
+    )
+    (plan,) = plan_build(place, BUILD, ("personas",))
+    assert plan.note == "" and plan.calls[0].requests.value == 7
+
+
 def test_a_large_amount_is_planned_from_a_small_one(tmp_path: Path) -> None:
     place = open_workspace(
         tmp_path, "personas.characters={en: 90000, zh: 30000}", "conflicts.pairings={en: 5000, zh: 0}"
@@ -157,6 +174,18 @@ def test_a_large_amount_is_planned_from_a_small_one(tmp_path: Path) -> None:
     assert plans["personas"].calls[0].requests.value == pytest.approx(120_000)
     assert plans["conflicts"].calls[0].requests.value == pytest.approx(5000)
     assert plans["dialogues"].calls[0].requests.value < 5000
+
+
+def test_the_rounds_of_a_stage_are_expected_at_the_usual_share_and_up_to_its_cap(tmp_path: Path) -> None:
+    usual = usual_table().replies["conflicts"]["reflect"].chances["is_coherent"]
+
+    def planned(*overrides: str) -> list[float]:
+        place = open_workspace(tmp_path, *overrides, profile="demo-paper")
+        plans = plan_build(place, BUILD, ("conflicts", "dialogues"))
+        return [plan.calls[0].requests.value for plan in plans]
+
+    assert planned() == pytest.approx([1800 / 0.3 / usual, 1800], rel=0.05)
+    assert planned("conflicts.pairings={en: 3200, zh: 3200}") == pytest.approx([6400, 6400 * usual * 0.3], rel=0.1)
 
 
 def test_amounts_shrink_together_and_caps_with_what_they_are_given() -> None:

@@ -7,24 +7,34 @@ import json
 from pathlib import Path
 from typing import Any
 
+import datasets
+import duckdb
+import polars as pl
 import pytest
 import yaml
+from huggingface_hub import HfApi
 
 from flows.cli.evaluate import _build_of
-from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation import ROOT
+from tasks.foundation.errors import ConfigError, SourceError, StoreError
 from tasks.foundation.llm.providers import LOCAL_PROVIDERS
 from tasks.foundation.settings.sections import PersonaSource, SceneSource
 from tasks.foundation.sources.hub import Revisions
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.commits import commits_of
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.release import import_release, write_release
-from tasks.foundation.store.release_card import card
 from tasks.foundation.tables import Row
+from tasks.foundation.tables.evaluation import AwarenessPrediction
 from tasks.foundation.tables.scenes import SeedDialogue, SeedTurn
+from tasks.release.card import write_card as card
+from tasks.release.folder import ReleaseForm, write_release
+from tasks.release.hub import push_release
+from tasks.release.imports import import_release
+from tests.fakes.hub_uploads import taking_uploads
 from tests.unit.dialogue_rows import dialogue, pairing, scene
-from tests.unit.evaluation_build import Bench, episode, persona, seed
+from tests.unit.evaluation_build import Bench, episode, item, persona, seed
 
+SEEDS = "data/chat_seeds/en/test.parquet"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -102,8 +112,10 @@ def test_the_card_shows_sources_and_heads_for_a_hub(bench: Bench, tmp_path: Path
     assert "| chat_seeds | where a conversation with a simulated user starts and what it is to reach | 1 |" in page
     assert "* DEMO: Minzheng Wang" in page and "* EYT-Bench: Jinglan Gong" in page
     head = yaml.safe_load(page.split("---\n")[1])
-    files = {config["data_files"] for config in head["configs"]}
+    files = {split["path"] for config in head["configs"] for split in config["data_files"]}
     assert all((folder / file).is_file() for file in files) and len(files) == 3
+    assert head["license"] == "other" and head["language"] == ["en"] and head["size_categories"] == "n<1K"
+    assert "Differences from the papers" in page and "](" not in page
 
 
 def test_a_release_of_an_imported_release_keeps_its_sources(bench: Bench, tmp_path: Path) -> None:
@@ -128,7 +140,7 @@ def test_the_card_of_what_small_models_made_says_that_it_means_nothing(bench: Be
     manifest = json.loads((tmp_path / "released" / "manifest.json").read_text(encoding="utf-8"))
     assert "Not for scoring anybody" not in card(manifest, LOCAL_PROVIDERS)
     models = {"small": {"name": "s", "family": "s", "provider": "embedded"}}
-    manifest["stages"]["voting"] = {"fingerprint": "f", "models": models}
+    manifest["stages"]["voting"] = {"fingerprint": "f", "models": models, "calls": 3, "cost_usd": None}
     assert "**Not for scoring anybody: small (embedded or scripted)" in card(manifest, LOCAL_PROVIDERS)
 
 
@@ -148,11 +160,14 @@ def everything(folder: Path) -> set[str]:
         {"build": ["b1"]},
         {"build": None},
         {"tables": {}},
-        {"tables": {"../outside": {"rows": 1, "hash": "0" * 64}}},
-        {"tables": {"llm_calls": {"rows": 1, "hash": "0" * 64}}},
-        {"tables": {"chat_seeds": {"rows": 1, "hash": "0" * 64}}},
-        {"tables": {"chat_seeds": {"rows": True, "hash": "0" * 64}}},
-        {"tables": {"chat_seeds": {"rows": -1, "hash": "zz"}}},
+        {"tables": {"../outside": {"rows": 1, "hash": "0" * 64, "files": [SEEDS]}}},
+        {"tables": {"llm_calls": {"rows": 1, "hash": "0" * 64, "files": [SEEDS]}}},
+        {"tables": {"chat_seeds": {"rows": 1, "hash": "0" * 64, "files": [SEEDS]}}},
+        {"tables": {"chat_seeds": {"rows": True, "hash": "0" * 64, "files": [SEEDS]}}},
+        {"tables": {"chat_seeds": {"rows": -1, "hash": "zz", "files": [SEEDS]}}},
+        {"tables": {"chat_seeds": {"rows": 1, "hash": "0" * 64, "files": []}}},
+        {"tables": {"chat_seeds": {"rows": 1, "hash": "0" * 64, "files": ["/etc/passwd"]}}},
+        {"tables": {"chat_seeds": {"rows": 1, "hash": "0" * 64, "files": ["data/../../x/en/test.parquet"]}}},
         {"tables": ["chat_seeds"]},
         {"sources": [{"name": "n"}]},
         {"stages": {"scenes": {"fingerprint": "../x", "models": {}}}},
@@ -176,7 +191,7 @@ def test_a_release_that_says_what_none_does_is_refused_before_anything_is_writte
     assert not list(mine.root.rglob("*.parquet"))
 
 
-@pytest.mark.parametrize("file", ["manifest.json", "chat_seeds.parquet"])
+@pytest.mark.parametrize("file", ["manifest.json", SEEDS])
 def test_a_file_of_a_release_that_leads_elsewhere_is_refused(bench: Bench, tmp_path: Path, file: str) -> None:
     folder, mine = tmp_path / "released", Layout(tmp_path / "mine")
     write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
@@ -194,3 +209,80 @@ def test_a_release_goes_into_a_build_with_a_name_only(bench: Bench, tmp_path: Pa
     with pytest.raises(ConfigError, match="build name"):
         _build_of(mine, str(folder), build)
     assert not mine.root.exists()
+
+
+def test_three_libraries_load_a_release_each_in_its_way(bench: Bench, tmp_path: Path) -> None:
+    folder = tmp_path / "released"
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
+    loaded = datasets.load_dataset(str(folder), "interaction_episodes_en", split="test", cache_dir=str(tmp_path / "c"))
+    by_polars = pl.read_ndjson(folder / "data/interaction_episodes/en/test.jsonl")
+    by_duckdb = duckdb.sql(f"from '{folder}/data/interaction_episodes/*/test.parquet'").pl()
+    assert loaded["goal1"] == by_polars["goal1"].to_list() == by_duckdb["goal1"].to_list() == [episode().goal1]
+    assert set(loaded["canary"]) == {json.loads((folder / "manifest.json").read_text())["canary"]}
+
+
+def test_what_is_asked_goes_with_the_benchmark_and_results_when_asked_for(bench: Bench, tmp_path: Path) -> None:
+    layout = bench.workspace().layout
+    write_release(layout, "b1", tmp_path / "plain", LOCAL_PROVIDERS)
+    write_release(layout, "b1", tmp_path / "full", LOCAL_PROVIDERS, ReleaseForm("2.1.0", results=True))
+    for name in ("prompts/judging/turn.en.yaml", "prompts/conversation/simulate.zh.yaml", "taxonomies/rubric.yaml"):
+        assert (tmp_path / "plain" / name).read_bytes() == next(
+            (ROOT / top / name).read_bytes() for top in (".", "configs") if (ROOT / top / name).exists()
+        )
+    assert not (tmp_path / "plain" / "results").exists()
+    full = json.loads((tmp_path / "full" / "manifest.json").read_text(encoding="utf-8"))
+    assert full["version"] == "2.1.0" and "version 2.1.0" in (tmp_path / "full" / "README.md").read_text()
+
+
+def test_results_are_in_a_release_when_asked_for(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "maker")
+
+    async def fill() -> None:
+        await bench.give("curation", {"awareness_items": [item("goal", "{}")]})
+        prediction = AwarenessPrediction(item_id="item_goal_en", target="t", sample=0, prediction="{}", raw="{}")
+        await bench.give("awareness", {"awareness_predictions": [prediction]}, "t")
+
+    asyncio.run(fill())
+    write_release(bench.workspace().layout, "b1", tmp_path / "full", LOCAL_PROVIDERS, ReleaseForm(results=True))
+    assert pl.read_parquet(tmp_path / "full/results/awareness_predictions.parquet")["target"].to_list() == ["t"]
+
+
+def test_contact_data_is_hidden_and_counted_unless_it_is_to_stay(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "maker")
+    talk = "Ada: Write to ada@example.org.\nBen: No new one."
+    asyncio.run(bench.give("curation", {"awareness_items": [item("goal", "{}", dialogue_text=talk)]}))
+    layout = bench.workspace().layout
+    write_release(layout, "b1", tmp_path / "hidden", LOCAL_PROVIDERS)
+    write_release(layout, "b1", tmp_path / "kept", LOCAL_PROVIDERS, ReleaseForm(contact_data=True))
+    texts = [
+        pl.read_parquet(tmp_path / name / "data/awareness_items/en/test.parquet")["dialogue_text"].item()
+        for name in ("hidden", "kept")
+    ]
+    assert texts == [talk.replace("ada@example.org", "[email]"), talk]
+    assert "email 1" in (tmp_path / "hidden" / "README.md").read_text(encoding="utf-8")
+    import_release(Layout(tmp_path / "mine"), tmp_path / "hidden", "b")
+
+
+def test_the_canary_is_that_of_the_rows(bench: Bench, tmp_path: Path) -> None:
+    layout = bench.workspace().layout
+    for name in ("one", "two"):
+        write_release(layout, "b1", tmp_path / name, LOCAL_PROVIDERS)
+    one, two = (json.loads((tmp_path / name / "manifest.json").read_text())["canary"] for name in ("one", "two"))
+    assert one == two and len(one) > 30
+
+
+def test_a_release_is_sent_to_a_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "released"
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with taking_uploads(tmp_path / "hub") as hub:
+        monkeypatch.setattr("tasks.release.hub.HfApi", lambda: HfApi(endpoint=hub.url, token="hf_secret"))
+        push_release(folder, "somebody/benchmark")
+        assert hub.private == {"somebody/benchmark": True}
+        sent = {path.relative_to(tmp_path / "hub/somebody/benchmark") for path in tmp_path.glob("hub/*/*/**/*.*")}
+        there = {path.relative_to(folder) for path in folder.rglob("*.*") if path.is_file()}
+        assert sent == there
+        hub.refuse_with = 403
+        with pytest.raises(StoreError, match="HTTP 403") as refused:
+            push_release(folder, "somebody/benchmark")
+    assert "hf_secret" not in str(refused.value)

@@ -53,7 +53,7 @@ def test_every_number_of_the_settings_is_held_against_its_table() -> None:
         ["persona pool", "a", "1", "1", "yes"],
         ["scenes", "en", "1", "1", "yes"],
         ["scenes", "zh", "2", "0", "fewer by 2"],
-        ["pairings", "en", "1", "1", "yes"],
+        # how many pairings may be drawn is a cap, where some are to be selected
         ["selected pairings", "–", "36", "1", "fewer by 35"],
         ["awareness items", "goal, en", "1", "1", "yes"],
         ["awareness items", "persona, en", "1", "1", "yes"],
@@ -102,3 +102,20 @@ def test_a_corpus_of_the_hub_is_named_with_its_commit_and_one_that_gave_nothing_
 
 def test_rows_whose_source_no_commit_says_are_counted_all_the_same() -> None:
     assert sources(good(), "scenes", "seed_dialogues") == [["x", "–", "–", "x", "1", "en 1"]]
+
+
+def test_lengths_asked_for_are_held_against_those_written_by_language() -> None:
+    pairs = {"en": [(10, 12), (20, 14)], "zh": [(8, 8)]}
+    rows = good()
+    rows["dialogues"] = [
+        {**rows["dialogues"][0], "dialogue_id": f"{of}{n}", "language": of, "target_turns": asked, "turn_count": got}
+        for of, some in pairs.items()
+        for n, (asked, got) in enumerate(some)
+    ]
+    rows["dialogues"].append({**rows["dialogues"][0], "dialogue_id": "free", "target_turns": None})
+    with tables_of(rows) as connection:
+        english, chinese = ask(connection, "dialogue_lengths").records
+    assert [english[name] for name in ("language", "n", "asked_mean", "got_mean", "longest", "off_by")] == [
+        *("en", 2, 15.0, 13.0, 14, 4.0)
+    ]
+    assert (chinese["n"], chinese["asked_sd"], chinese["off_by"]) == (1, None, 0.0)

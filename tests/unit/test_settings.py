@@ -35,6 +35,24 @@ def test_a_part_of_a_section_is_set_without_losing_the_rest() -> None:
     assert (settings.scenes.sample.en, settings.scenes.sample.zh) == (2, 6)
 
 
+def test_a_profile_may_be_like_another_but_for_what_it_sets(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "like: eyt-paper\njudging: {subsample: {n: 5}}\nconversation: {targets: [gpt-5.5]}\n", encoding="utf-8"
+    )
+    mine, paper = load_settings(str(file)), load_settings("eyt-paper")
+    assert mine.conversation.targets == ["gpt-5.5"] and mine.conversation.simulator == paper.conversation.simulator
+    assert paper.judging.subsample and mine.judging.subsample == paper.judging.subsample.model_copy(update={"n": 5})
+    assert mine.personas == paper.personas
+
+
+@pytest.mark.parametrize("like", ["nowhere", "demo-today", "[demo]"])
+def test_a_profile_is_like_one_that_there_is_and_that_is_like_no_other(tmp_path: Path, like: str) -> None:
+    (tmp_path / "mine.yaml").write_text(f"like: {like}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="expected `like` to name one of configs/profiles that is like no other"):
+        load_settings(str(tmp_path / "mine.yaml"))
+
+
 @pytest.mark.parametrize("profile", profile_names())
 def test_every_profile_is_valid(profile: str) -> None:
     load_settings(profile)

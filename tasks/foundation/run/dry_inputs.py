@@ -74,7 +74,7 @@ def shrink(section: AnySection) -> tuple[AnySection, float]:
     if most <= MOST_ROWS:
         return section, 1.0
     share = MOST_ROWS / most
-    return _scaled(section, marked, share), 1 / share
+    return keep_fewer(_scaled(section, marked, share), share), 1 / share
 
 
 def keep_fewer(section: AnySection, share: float) -> AnySection:
@@ -198,6 +198,9 @@ class DryContext:
 
 def _bundled(source: AnySource, limit: int) -> AnySource:
     """Bundled rows in place of a dataset: of its reader's form, or else of the first that fits its stage."""
+    if hasattr(source, "column"):
+        texts = {"path": f"configs/sample/{SAMPLES['soda']}", "column": "narrative"}
+        return source.model_copy(update={**texts, "hub": None, "split": None, "limit": limit})
     reader = getattr(source, "reader", "")
     if reader not in SAMPLES:
         reader = "nemotron" if hasattr(source, "pool") else "soda"
@@ -237,16 +240,19 @@ def run_dry(
     context, settings = DryContext(workspace, stage, real, dry, folder, member), workspace.settings
     section: StageSection = getattr(settings, stage.name)
     given = max((dry[table].weight for table in stage.items_from.values() if table in dry), default=1.0)
-    small, share = shrink(keep_fewer(section, 1 / given))
+    small, share = shrink(keep_fewer(section.of_few_rows(), 1 / given))
     context.settings = settings.model_copy(update={stage.name: small})
     prepared = stage.prepare(context)
     context.keep(prepared.rows)
-    groups = _groups(stage, prepared.items, dry, _expected_items(section, small, share, len(prepared.items), context))
+    found = len(prepared.items)
+    expected = found * share if stage.draw_on else _expected_items(section, small, share, found, context)
+    groups = _groups(stage, prepared.items, dry, expected)
     guessed = any(table in dry for table in stage.reads)
     worked = plan_items(
         *(stage, context, groups, workspace.models, history),
         most_requests=most_requests,
         spread=SPREAD_OF_ROWS if guessed else 1.0,
+        settings=settings,
     )
     context.keep(worked.rows)
     weight = worked.weight if stage.work is not None else given

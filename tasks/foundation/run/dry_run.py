@@ -54,6 +54,8 @@ MOST_ORDERED = 10_000
 """Keys that are put in order; of more, every so manieth: ordering a million takes seconds."""
 AT_ONCE = 8
 """Rows whose inputs are read together."""
+SPREAD_OF_ROUNDS = 1.25
+"""By which factor the number of items may be off that rounds are drawn on for."""
 COUNTED_CLOSELY = 1.03
 """The spread of a number of calls that follows from rows that are there: only what is asked again is not known."""
 CALLED_BY_NAME = f"{from_schema.__module__}:{from_schema.__qualname__}"
@@ -105,27 +107,39 @@ def plan_items(
     *,
     most_requests: int,
     spread: float = 1.0,
+    settings: Settings | None = None,
 ) -> WorkedDry:
-    """What the items of a stage are expected to ask, from some of each group; `spread`: how far their number may be
-    off."""
+    """What the items of a stage, and those of the rounds that it draws on, are expected to ask, from some of each
+    group; `spread`: how far their number may be off; `settings`: the whole ones, where the context has smaller ones."""
     done = WorkedDry()
     for keys, weight in groups.values():
         asked: list[_Asked] = []
         most = most_requests // max(len(groups), 1)
         n = _run(_work_on(stage, context, keys, models, history, most, asked, done.rows))
-        done.n_items += weight * len(keys)
+        times = _expect_rounds(stage, asked, weight * len(keys), settings or context.settings)
+        done.n_items += weight * len(keys) * times
         done.n_worked += n
         if n:
-            share = weight * len(keys) / n
-            done.calls += _plan_calls(asked, share, context.settings, models, stage.name, spread)
+            share = weight * len(keys) * times / n
+            further = spread if times == 1 else max(spread, SPREAD_OF_ROUNDS)
+            done.calls += _plan_calls(asked, share, context.settings, models, stage.name, further)
     return done
+
+
+def _expect_rounds(stage: Stage, asked: Sequence[_Asked], n_items: float, settings: Settings) -> float:
+    """How many times as many items as in the first round a stage usually has in all: so many that the usual share of
+    them makes up the first."""
+    if stage.draw_on is None or not n_items:
+        return 1.0
+    chances = (one.usual.chances[stage.draw_on.until] for one in asked if stage.draw_on.until in one.usual.chances)
+    return max(1.0, min(1 / max(next(chances, 1.0), 0.01), stage.draw_on.most(settings) / n_items))
 
 
 def plan_run(
     stage: Stage, context: StageContext, keys: Sequence[str], models: Mapping[str, ModelSpec], layout: Layout
 ) -> list[PlannedCalls]:
-    """What the items of a prepared run are expected to ask: kept in its commit, beside what they took. No run ends
-    because it cannot be planned."""
+    """What the items of a prepared run's first round, and the rounds after it, are expected to ask: kept in its commit,
+    beside what they took. No run ends because it cannot be planned."""
     if stage.work is None or not keys:
         return []
     most = MOST_REQUESTS_OF_A_RUN

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,15 @@ def label_of(shard: int) -> str:
     return f"{shard:05d}"
 
 
+def round_label(number: int) -> str:
+    """The label of the parts of a round that was drawn on: its number from 1, after `draw`."""
+    return f"draw{number:03d}"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """`completes` is the partial commit whose finished rows this run builds on; None: it makes all itself."""
+    """`completes` is the partial commit whose finished rows this run builds on; None: it makes all itself. `rounds`:
+    how many were drawn on."""
 
     layout: Layout
     stage: Stage
@@ -62,6 +68,7 @@ class RunFiles:
     fingerprint: str
     revision: int
     completes: Commit | None
+    rounds: int = 0
 
     @property
     def worked(self) -> tuple[str, ...]:
@@ -116,7 +123,7 @@ class RunFiles:
 
     def made(self, table: str, labels: Sequence[str]) -> list[str]:
         """Paths (relative to the artifacts folder) of what there is of a table so far."""
-        paths = [self._step_path(table)] if table in self.stage.prepared else []
+        paths = [self._step_path(table, label) for label in self._steps_of(table)]
         if table in self.stage.worked:
             paths += [shard[table] for label in labels if (shard := self.shard(label))]
         return [self.layout.relative(path) for path in paths if path.exists()]
@@ -138,14 +145,19 @@ class RunFiles:
 
     def has_prepared(self) -> bool:
         """Whether all that the first step makes is there."""
-        return all(rows_in(self._step_path(table)) is not None for table in (*self.stage.prepared, "rejects"))
+        return all(rows_in(self._step_path(table, PREPARE)) is not None for table in (*self.stage.prepared, "rejects"))
+
+    def has_round(self, number: int) -> bool:
+        """Whether the rows of a round are there."""
+        label = round_label(number)
+        return all(rows_in(self._step_path(table, label)) is not None for table in self.stage.prepared)
 
     def read(self, path: Path | str, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         return read_part(self.layout.root / path, declared(self.stage, table), columns)
 
     def _committed(self, table: str, labels: Sequence[str]) -> Iterator[tuple[str, Path]]:
-        if table in self.stage.prepared or table == "rejects":
-            yield PREPARE, self._step_path(table)
+        for label in self._steps_of(table):
+            yield label, self._step_path(table, label)
         if table in self.worked:
             for label in labels:
                 yield label, self.finished_shard(label)[table]
@@ -156,9 +168,15 @@ class RunFiles:
         folder = table if table in TABLES else f"_{self.stage.name}_{table}"
         return self.layout.part(folder, self.build, self.fingerprint, label, self.revision)
 
-    def _step_path(self, table: str) -> Path:
-        """The part that `prepare` wrote, in this run or the one it completes."""
-        return self._earlier(table, PREPARE) or self._path(table, PREPARE)
+    def _steps_of(self, table: str) -> list[str]:
+        """The labels under which `prepare` and the rounds write a table."""
+        if table in self.stage.prepared:
+            return [PREPARE, *map(round_label, range(1, self.rounds + 1))]
+        return [PREPARE] if table == "rejects" else []
+
+    def _step_path(self, table: str, label: str) -> Path:
+        """The part that `prepare` or a round wrote, in this run or the one it completes."""
+        return self._earlier(table, label) or self._path(table, label)
 
     def _earlier(self, table: str, label: str) -> Path | None:
         if self.completes is None:
@@ -194,24 +212,45 @@ def passing_failures(shard: Shard) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ShardPlan:
-    """Row keys by shard, and where the rows that are no items ended. `started_at` is UTC, ISO 8601."""
+    """Row keys by shard, and where the rows that are no items ended. `started_at` is UTC, ISO 8601. It grows by rounds:
+    `rounds` has the first shard of each that was drawn on; `closed`: there will be no other."""
 
     shards: tuple[tuple[str, ...], ...]
     prepared: Accounting
     started_at: str
+    rounds: tuple[int, ...] = ()
+    closed: bool = False
 
     @property
     def n_items(self) -> int:
         return sum(len(keys) for keys in self.shards)
 
+    @property
+    def first_items(self) -> list[str]:
+        """The keys of the first round's items."""
+        return [key for keys in self.shards[: self.rounds[0] if self.rounds else None] for key in keys]
 
-def deal(items: Sequence[str], shard_rows: int) -> tuple[tuple[str, ...], ...]:
+    def before(self, number: int) -> ShardPlan:
+        """The plan as it was when a round (from 1) was drawn."""
+        return replace(self, shards=self.shards[: self.rounds[number - 1]], rounds=self.rounds[: number - 1])
+
+    def grown(self, items: Sequence[str], shard_rows: int, accounting: Accounting) -> ShardPlan:
+        """With one round more, and closed where it has no items. StoreError when an item was named before."""
+        known = [key for keys in self.shards for key in keys]
+        prepared = self.prepared + accounting
+        if not items:
+            return replace(self, prepared=prepared, closed=True)
+        shards = (*self.shards, *deal(items, shard_rows, known))
+        return replace(self, shards=shards, prepared=prepared, rounds=(*self.rounds, len(self.shards)))
+
+
+def deal(items: Sequence[str], shard_rows: int, known: Sequence[str] = ()) -> tuple[tuple[str, ...], ...]:
     """Items in order, `shard_rows` a shard, more where that would make too many shards.
 
-    StoreError when an item is named twice.
+    StoreError when an item is named twice, or is `known`.
     """
-    if len(set(items)) != len(items):
-        twice = sorted(item for item, count in Counter(items).items() if count > 1)[:3]
+    if len({*items, *known}) != len(items) + len(known):
+        twice = sorted(item for item, count in Counter([*items, *known]).items() if count > 1)[:3]
         raise StoreError(f"row keys must be unique within a stage, found twice: {', '.join(twice)}")
     shard_rows = max(shard_rows, math.ceil(len(items) / MOST_SHARDS))
     return tuple(tuple(items[start : start + shard_rows]) for start in range(0, len(items), shard_rows))
@@ -222,6 +261,8 @@ def write_plan(path: Path, scratch: Path, plan: ShardPlan) -> None:
         "shards": plan.shards,
         "prepared": plan.prepared.to_json(),
         "started_at": plan.started_at,
+        "rounds": plan.rounds,
+        "closed": plan.closed,
     }
     write_text(path, scratch, json.dumps(plain, ensure_ascii=False))
 
@@ -231,7 +272,8 @@ def read_plan(path: Path) -> ShardPlan | None:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         shards = tuple(tuple(keys) for keys in plain["shards"])
-        return ShardPlan(shards, Accounting.from_json(plain["prepared"]), plain["started_at"])
+        accounting, rounds = Accounting.from_json(plain["prepared"]), tuple(plain["rounds"])
+        return ShardPlan(shards, accounting, plain["started_at"], rounds, plain["closed"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

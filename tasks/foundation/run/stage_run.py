@@ -2,8 +2,11 @@
 
     with StageRun.open(STAGE, workspace, "2026-12") as run:
         run.prepare()
-        for shard in run.shards:
-            await run.work(shard)
+        shards = run.shards
+        while shards:
+            for shard in shards:
+                await run.work(shard)
+            shards = run.draw_on()
         run.commit()
 
 A part that exists is not made again, so the same calls after a kill go on where it stopped. Nothing is
@@ -17,6 +20,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 
 from tasks.foundation.errors import ColloquyError, StoreError
@@ -40,6 +44,7 @@ from tasks.foundation.run.files import (
     passing_failures,
     produced_in,
     read_plan,
+    round_label,
     write_plan,
 )
 from tasks.foundation.run.opening import Decision, Inputs, check_models, decide, inputs_of
@@ -47,7 +52,7 @@ from tasks.foundation.run.progress import Progress
 from tasks.foundation.run.shards import Worker, check_failure_rate
 from tasks.foundation.run.spending import budget_of, check_budget
 from tasks.foundation.settings.sections import StageSection
-from tasks.foundation.stage import Finished, Stage
+from tasks.foundation.stage import Finished, Prepared, Stage
 from tasks.foundation.store.commits import Commit, begin_with, commits_of, missing_parts, remember, write_commit
 from tasks.foundation.store.files import clear_scratch
 from tasks.foundation.store.layout import run_name
@@ -58,6 +63,9 @@ from tasks.foundation.tables import EVERY_STAGE, TABLES
 from tasks.foundation.tables.operations import LlmCall, StageRunRow
 
 log = logging.getLogger(__name__)
+
+MOST_ROUNDS = 40
+"""Of `Stage.draw_on`. Rounds that each bring their share end after some ten; this is for those that bring nothing."""
 
 
 class StageRun:
@@ -176,6 +184,11 @@ class StageRun:
         """Numbers of the shards, once prepared."""
         return range(len(self._dealt.shards))
 
+    @property
+    def closed(self) -> bool:
+        """Whether all items are named, once prepared."""
+        return self._dealt.closed
+
     def prepare(self) -> None:
         """The stage's first step and the shard plan; both are found again by a resume."""
         self._begun = datetime.now(UTC)
@@ -183,20 +196,54 @@ class StageRun:
         if not self.workspace.guest:
             begin_with(self.workspace.layout, self.build, self.workspace.profile, self.workspace.remembered)
         layout = self.workspace.layout
-        place = layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
-        self._shard_plan = read_plan(place)
+        self._shard_plan = read_plan(self._plan_path)
         if self._shard_plan is None or not self._files.has_prepared():
             started = _now()
             prepared = self.stage.prepare(self._context())
             self._files.write_step(PREPARE, (*self.stage.prepared, "rejects"), prepared.rows)
             if self._shard_plan is None:
                 dealt = deal(prepared.items, self._rows_at_once(self._section.shard_rows))
-                self._shard_plan = ShardPlan(dealt, prepared.accounting, started)
-                write_plan(place, layout.scratch, self._shard_plan)
-        self.progress.rows_total = self._shard_plan.n_items
-        keys = [key for shard in self._shard_plan.shards for key in shard]
-        self._expected = plan_run(self.stage, self._context(), keys, self.workspace.models, layout)
+                closed = self.stage.draw_on is None or not dealt
+                self._obey(ShardPlan(dealt, prepared.accounting, started, closed=closed))
+        self._redraw_lost_rounds(self._dealt)
+        self.progress.rows_total = self._dealt.n_items
+        self._expected = plan_run(self.stage, self._context(), self._dealt.first_items, self.workspace.models, layout)
         self._say("working")
+
+    def draw_on(self) -> range:
+        """The stage's next round, to be called once all shards so far are done: the shards of its items, none where
+        there are enough. A round that was drawn is obeyed by every resume and redo."""
+        plan = self._dealt
+        if plan.closed or self.stage.draw_on is None:
+            return range(0)
+        self._say("drawing on")
+        number = len(plan.rounds) + 1
+        drawn = self.stage.draw_on.draw(self._context(), number) if number <= MOST_ROUNDS else None
+        drawn = drawn or Prepared(())
+        if drawn.items:
+            self._files.write_step(round_label(number), self.stage.prepared, drawn.rows)
+        self._obey(plan.grown(drawn.items, self._rows_at_once(self._section.shard_rows), drawn.accounting))
+        self.progress.rows_total = self._dealt.n_items
+        self._say("working")
+        return range(len(plan.shards), len(self._dealt.shards))
+
+    def _obey(self, plan: ShardPlan) -> None:
+        """Writes down the plan, once the rows of its last round are there."""
+        write_plan(self._plan_path, self.workspace.layout.scratch, plan)
+        self._shard_plan = plan
+
+    @property
+    def _plan_path(self) -> Path:
+        return self.workspace.layout.plan(self.build, self.name, self.inputs.fingerprint, self._plan_revision)
+
+    def _redraw_lost_rounds(self, plan: ShardPlan) -> None:
+        """Makes the rows of rounds again whose parts are gone, from what there was when they were drawn."""
+        for number in range(1, len(plan.rounds) + 1):
+            if self.stage.draw_on is not None and not self._files.has_round(number):
+                self._shard_plan = plan.before(number)
+                drawn = self.stage.draw_on.draw(self._context(), number) or Prepared(())
+                self._files.write_step(round_label(number), self.stage.prepared, drawn.rows)
+        self._shard_plan = plan
 
     async def work(self, shard: int) -> dict[str, int]:
         """Make what is missing of a shard; returns its counts of rows, produced and failed.
@@ -225,6 +272,10 @@ class StageRun:
 
     def commit(self) -> Commit:
         """The last step, the accounting, and the one rename that makes everything visible."""
+        if not self.closed:
+            raise StoreError(
+                f"stage {self.name} may have to draw on: draw_on comes before commit, until it has no shards"
+            )
         self._say("committing")
         items, partial = items_accounting(self._files, self._labels, self._dealt.n_items)
         limit, reason = self._section.max_failure_rate, self.progress.last_failure
@@ -304,6 +355,7 @@ class StageRun:
             self.inputs.fingerprint,
             self.revision,
             self._completes,
+            len(self._shard_plan.rounds) if self._shard_plan else 0,
         )
 
     def _context(self) -> RunContext:

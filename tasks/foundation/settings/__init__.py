@@ -78,6 +78,7 @@ class Settings(BaseSettings):
             InitSettingsSource(settings_cls, layers["overrides"]),
             env_settings,
             InitSettingsSource(settings_cls, layers["profile"]),
+            InitSettingsSource(settings_cls, layers["like"]),
             InitSettingsSource(settings_cls, layers["base"]),
         )
 
@@ -88,9 +89,11 @@ def load_settings(profile: str | None = None, overrides: Sequence[str] = ()) -> 
     Raises ConfigError for an unknown profile, name or value, saying where it came from.
     """
     profile = profile or os.environ.get("COLLOQUY_PROFILE") or "demo"
+    own, like = _read_profile(profile)
     layers = {
         "overrides": parse_overrides(overrides),
-        "profile": _read_layer(profile_file(profile)),
+        "profile": own,
+        "like": _read_profile(like)[0] if like else {},
         "base": _read_layer(CONFIGS / "base.yaml"),
     }
     _check_environment(os.environ)
@@ -169,6 +172,18 @@ def refuse_twice(overrides: Iterable[str]) -> None:
             if (other == name and before != value) or other.startswith(f"{name}."):
                 raise ConfigError(f"setting {other} is given twice, by {earlier!r} and {override!r}: leave one out")
         given[name] = (override, value)
+
+
+def _read_profile(profile: str) -> tuple[dict[str, Any], str | None]:
+    """What a profile sets, and the one that it says it is `like` but for that. ConfigError for one that is itself like
+    another."""
+    layer = _read_layer(profile_file(profile))
+    like = layer.pop("like", None)
+    if like is not None and (like not in profile_names() or "like" in _read_layer(profile_file(like))):
+        raise ConfigError(
+            f"profile {profile}: expected `like` to name one of configs/profiles that is like no other, found {like!r}"
+        )
+    return layer, like
 
 
 def _read_layer(path: Path) -> dict[str, Any]:

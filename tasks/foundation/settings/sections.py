@@ -134,18 +134,20 @@ class PersonaSource(Source):
         return self.pool
 
 
-class InspirationSource(Section):
-    """A local file of texts that inspire the characters of its language, one text a line or a paragraph."""
+class InspirationSource(Source):
+    """Texts that inspire the characters of a language, one a line or a paragraph: of a text file, or of a column of a
+    file of rows or a dataset."""
 
-    path: str
     language: InLanguage
+    column: str | None = None
+    """Null: the file is text."""
     one_text_per: Literal["line", "paragraph"] = "line"
-    licence: str = "unknown"
 
-    @property
-    def file(self) -> Path:
-        """The file, absolute."""
-        return ROOT / self.path
+    @model_validator(mode="after")
+    def _column_of_rows(self) -> Self:
+        if self.hub is not None and self.column is None:
+            raise ValueError(f"the texts of hub dataset {self.hub!r} are in a column of it: expected `column`")
+        return self
 
 
 class SceneSource(Source):
@@ -225,6 +227,10 @@ class StageSection(Section):
         """The section as far as it concerns one member of a stage that fans out."""
         return self
 
+    def of_few_rows(self) -> Self:
+        """The section for a dry run on some rows of each source: what it demands of all of them is left out."""
+        return self
+
 
 class BatchableSection(StageSection):
     """A stage whose rows are single requests: they may travel through a provider's batch API."""
@@ -250,12 +256,17 @@ class PersonasSection(BatchableSection):
     sources: list[PersonaSource]
     dedup: DedupSection
     pool_size: Positive
+    if_short: Literal["fail", "warn"]
+    """What to do where a pool has fewer than `pool_size` personas after deduplication."""
     designer: str
     temperature: Temperature
     max_tokens: Positive
     characters: Annotated[PerLanguage, HowMany]
     inspirations: Annotated[list[InspirationSource], EachOnce]
     character_dedup: NearSection | None
+
+    def of_few_rows(self) -> Self:
+        return self.model_copy(update={"if_short": "warn"})
 
 
 class TurnsBounded(Section):
@@ -283,8 +294,13 @@ class ScenesSection(TurnsBounded, BatchableSection):
     max_tokens: Positive
 
 
+PairingRule = Literal["same_name", "same_persona", "child_in_adult_scene"]
+
+
 class ConflictsSection(BatchableSection):
     pairings: Annotated[PerLanguage, HowMany]
+    rules: Annotated[list[PairingRule], EachOnce]
+    """What rules a pairing out before it is assessed (configs/pairing_rules.yaml)."""
     assessor: str
     temperature: Temperature
     max_tokens: Positive
@@ -297,14 +313,32 @@ class ConflictsSection(BatchableSection):
         """How many of the best-ranked pairings go on where none is coherent; 0: the run stops."""
         return kept_by(self.if_none)
 
+    def selected_of(self, language: Language) -> int:
+        """How many of `select` are of a language: half, if both have pairings (English the odd one), else all."""
+        if self.select is None or not self.pairings.of(language):
+            return 0
+        one_only = not (self.pairings.en and self.pairings.zh)
+        return self.select if one_only else (self.select + (language == "en")) // 2
+
 
 class DialoguesSection(TurnsBounded, StageSection):
     writer: str
     max_turns: Annotated[int, Field(ge=2, le=60)]
+    target_turns: Annotated[float, Field(gt=0)] | None
+    """The mean of the lengths that are drawn within the bounds and asked for; null: none is, the bounds are all."""
     temperature: Temperature
     analysis_temperature: Temperature
     max_tokens: Positive
     utterances_per_request: Positive
+
+    @model_validator(mode="after")
+    def _target_within(self) -> Self:
+        if self.target_turns is not None and not self.min_turns <= self.target_turns <= self.max_turns:
+            raise ValueError(
+                f"target_turns ({self.target_turns:g}) is the mean of lengths from min_turns ({self.min_turns}) to "
+                f"max_turns ({self.max_turns}): expected one of them or between"
+            )
+        return self
 
 
 class VotingSection(BatchableSection):
@@ -369,6 +403,8 @@ class SubsampleSection(Section):
 
     judges: Targets
     n: Annotated[Positive, AtMost]
+    cells: Positive | None = None
+    """Of how many of the cells that `by` makes, drawn by `seed`; null: of all."""
     by: Annotated[list[Literal["pool", "target"]], EachOnce]
     seed: int
 

@@ -57,3 +57,28 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
     return float(spearmanr(x, y).statistic)
+
+
+def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Spearman's ρ of each row of two tables [rows, n]; NaN where either row is constant or has a gap."""
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(side, axis=1, nan_policy="propagate") for side in (x, y)]
+    centred = [side - side.mean(axis=1, keepdims=True) for side in ranks]
+    return _correlation(*centred)
+
+
+def kendall_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Kendall's τ-b of each row of two tables [rows, n], values within 1e-9 tied; NaN as in `spearman_rows`."""
+    one, other = np.triu_indices(x.shape[1], 1)
+    signs = []
+    for side in (x, y):
+        apart = side[:, one] - side[:, other]
+        signs.append(np.where(np.abs(apart) <= SAME, 0.0, np.sign(apart)))
+    return _correlation(*signs)
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Σxy / √(Σx² Σy²) by row; NaN where a side has no spread."""
+    spread = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    return np.divide((x * y).sum(axis=1), spread, out=np.full(len(x), np.nan), where=spread > 0)

@@ -118,9 +118,15 @@ class CommitRecord(_Record):
                 raise ValueError(f"expected a part below store/{folder}/build={self.build}, found {part.path!r}")
 
 
+ReleasedFile = Annotated[str, Field(pattern=r"\Adata/[a-z_]+/(en|zh)/test\.parquet\z")]
+
+
 class ReleasedTable(_Record):
     rows: Count
     hash: Hash
+    files: Annotated[
+        list[Annotated[str, Field(pattern=r"\Adata/[a-z_]+/(en|zh)/test\.parquet\z")]], Field(min_length=1)
+    ]
 
 
 class ReleasedSource(_Record):
@@ -148,6 +154,8 @@ class ReleasedModel(_Record):
 class ReleasedStage(_Record):
     fingerprint: Fingerprint
     models: dict[str, ReleasedModel]
+    calls: Count | None
+    cost_usd: Annotated[float, Field(allow_inf_nan=False)] | None
 
 
 class Manifest(_Record):
@@ -155,8 +163,12 @@ class Manifest(_Record):
 
     format: int
     build: Annotated[str, Field(pattern=rf"\A{BUILD}\z")]
+    version: str
+    canary: str
     released_at: Moment
     tables: Annotated[dict[Name, ReleasedTable], Field(min_length=1)]
+    results: dict[Name, Count]
+    contact_data_hidden: dict[str, Count]
     licences_of_sources: list[str]
     sources: list[ReleasedSource]
     stages: dict[str, ReleasedStage]

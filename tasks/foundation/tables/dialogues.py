@@ -22,6 +22,7 @@ class Dialogue(Row):
     speaker1: str = Field(description="name of participant 1, who speaks the odd turns")
     speaker2: str = Field(description="name of participant 2, who speaks the even turns")
     turn_count: Int32 = Field(description="number of utterances", ge=1)
+    target_turns: Int32 | None = Field(description="number that the writer was asked for; null: any within the bounds")
     workflow: list[str] = Field(description="the flow of information, step by step")
     summary1: str = Field(description="the talk from participant 1's side")
     summary2: str = Field(description="the talk from participant 2's side")
@@ -105,10 +106,18 @@ class AwarenessItem(Row):
     task: AwarenessTask = Field(description="element awareness task")
     language: Language = Field(description="language of the dialogue")
     dialogue_id: str = Field(description="the dialogue")
+    goal_type: str | None = Field(
+        default=None, description="goal type of the dialogue's scene; null: an import does not say"
+    )
     dialogue_text: str = Field(description="the whole dialogue, one 'name: text' line a turn")
-    turn_index: TurnIndex | None = Field(description="the utterance asked about; null unless utterance")
+    turn_index: TurnIndex | None = Field(
+        description="the utterance asked about; null unless utterance, and where an import does not say which"
+    )
     utterance_text: str | None = Field(description="its text; null unless utterance")
     gold: Json = Field(description="the verified labels of the task; rejected ones are left out")
+    instruction: str | None = Field(
+        default=None, description="how the published benchmark asks for them; null unless imported from it"
+    )
     source: Literal["build", "import"] = Field(description="made by this build, or imported")
 
 
@@ -122,7 +131,7 @@ class InteractionEpisode(Row):
     background2: str = Field(description="what is known of participant 2")
     goal1: str = Field(description="goal of participant 1")
     goal2: str = Field(description="goal of participant 2")
-    goal_type: str = Field(description="one of the ten goal types")
+    goal_type: str | None = Field(description="one of the ten goal types; null: an import does not say")
     topic: str = Field(description="topic")
     time: str = Field(description="when")
     location: str = Field(description="where")

@@ -67,7 +67,7 @@ class Character(Row):
     character_id: str = Field(description="content id over language and design brief")
     language: Language = Field(description="language of the descriptions")
     persona_id: str | None = Field(description="the inspiring persona; null: inspired by another text")
-    inspired_by: str = Field(description="where the inspiring text is from: a pool, or a file and its line")
+    inspired_by: str = Field(description="where the inspiring text is from: a pool, or a file or dataset and its row")
     name: str = Field(description="full name")
     gender: Literal["M", "F", "Unknown"] = Field(description="gender")
     age: Int32 = Field(description="age in years", ge=0)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin, overload
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -33,7 +33,8 @@ Int32 = Annotated[int, Arrow(pa.int32()), Field(ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Arrow(pa.int64()), Field(ge=-(2**63), lt=2**63)]
 Float32 = Annotated[float, Arrow(pa.float32()), Field(allow_inf_nan=False)]
 Float64 = Annotated[float, Arrow(pa.float64()), Field(allow_inf_nan=False)]
-Json = Annotated[str, Arrow(pa.utf8())]
+_AS_JSON = Arrow(pa.utf8())
+Json = Annotated[str, _AS_JSON]
 """utf8 holding canonical JSON."""
 Score10 = Annotated[int, Arrow(pa.int32()), Field(ge=0, le=10)]
 """An integer from 0 to 10."""
@@ -123,11 +124,22 @@ class Table:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.row.model_fields)
 
+    @property
+    def json_columns(self) -> frozenset[str]:
+        """Those that hold canonical JSON."""
+        return frozenset(
+            name
+            for name, info in self.row.model_fields.items()
+            if _AS_JSON in (*info.metadata, *get_args(_without_none(info.annotation))[1:])
+        )
+
     def arrow(self, rows: Iterable[Row | Mapping[str, Any]]) -> pa.Table:
         """`rows` as an Arrow table of this schema, columns by name.
 
         Raises TableError for a row that does not fit (wrong type, unknown or missing column, NaN).
         """
+        if isinstance(rows, HeldRows) and rows.table is self:
+            return rows.held
         checked = [self._checked(row) for row in rows]
         try:
             return pa.Table.from_pylist(checked, schema=self.schema)
@@ -144,6 +156,10 @@ class Table:
             return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
             raise TableError(f"table {self.name}: columns do not fit its Arrow schema: {error}") from error
+
+    def holding(self, rows: pa.Table) -> HeldRows:
+        """Rows that were read from a part of a table with these columns, as rows of this table."""
+        return HeldRows(self, rows.select(self.schema.names).cast(self.schema))
 
     def _checked(self, row: Row | Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(row, self.row):
@@ -174,6 +190,28 @@ class Table:
 
     def _model(self, plain: Mapping[str, Any]) -> Row:
         return self.row.model_validate(plain)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows(Sequence[Row]):
+    """Rows of a table as Arrow has them, each made a model when it is asked for: of hundreds of thousands, a tenth of
+    the memory."""
+
+    table: Table
+    held: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.held.num_rows)
+
+    @overload
+    def __getitem__(self, position: int) -> Row: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Row]: ...
+    def __getitem__(self, position: int | slice) -> Row | Sequence[Row]:
+        places = range(len(self))[position]
+        if isinstance(places, range):
+            return self.table.rows(self.held.take(pa.array(places, pa.int64())))
+        return self.table.rows(self.held.slice(places, 1))[0]
 
 
 def _refuse_nan(value: Any, table: str) -> None:

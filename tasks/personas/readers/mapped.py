@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.errors import ConfigError
@@ -12,7 +12,7 @@ from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.values import one_line, row_language, unless_blank
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.occupations import occupation_group
-from tasks.personas.readers.reading import Persona, Reading, check_length, read_each
+from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, read_each
 from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, parse_list, sex_of, text_of
 from tasks.personas.readers.verbalise import join_sentences, put_in_words
 
@@ -43,16 +43,20 @@ def check_mapping(source: PersonaSource) -> None:
         )
 
 
-def read_mapped(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
-    """For each row of a mapped file or dataset its persona, or None where `reading` says how the row ended.
+def read_mapped(sources: Sequence[PersonaSource], reading: Reading) -> Iterator[Persona | None]:
+    """For each row of mapped files or datasets its persona, or None where `reading` says how the row ended.
 
-    Raises SourceError when a mapped column is missing from it.
+    Raises SourceError when a mapped column is missing from one.
     """
+    rows = chain_rows(sources, _open)
+    return read_each(rows, reading, lambda row, source: parse_row(row, source.mapping, source.language))
+
+
+def _open(source: PersonaSource) -> Iterator[SourceRow]:
     check_mapping(source)
     described = source.mapping["description"]
     optional = [column for column in source.mapping.values() if column != described]
-    rows = open_source(source, required=[described], where=source.where, optional=optional)
-    return read_each(rows, reading, lambda row: parse_row(row, source.mapping, source.language))
+    return open_source(source, required=[described], where=source.where, optional=optional)
 
 
 def parse_row(row: SourceRow, mapping: Mapping[str, str], language: Language | None = None) -> Persona:

@@ -7,7 +7,7 @@ Python lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.settings.sections import PersonaSource
@@ -15,7 +15,7 @@ from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.values import row_language
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.occupations import occupation_group
-from tasks.personas.readers.reading import Persona, Reading, check_length, first_given, read_each
+from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given, read_each
 from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, parse_list, sex_of, text_of
 from tasks.personas.readers.verbalise import join_sentences, write_facts
 
@@ -25,13 +25,13 @@ PROSE = ("professional_persona", "hobbies_and_interests", "cultural_background")
 HOBBIES = "hobbies_and_interests_list"
 
 
-def read_nemotron(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
-    """For each row of a Nemotron file or dataset its persona, or None where `reading` says how the row ended.
+def read_nemotron(sources: Sequence[PersonaSource], reading: Reading) -> Iterator[Persona | None]:
+    """For each row of Nemotron files or datasets its persona, or None where `reading` says how the row ended.
 
     Raises SourceError for a problem of the whole source.
     """
-    rows = open_source(source, required=REQUIRED, where=source.where)
-    return read_each(rows, reading, lambda row: parse_row(row, source.language))
+    rows = chain_rows(sources, lambda source: open_source(source, required=REQUIRED, where=source.where))
+    return read_each(rows, reading, lambda row, source: parse_row(row, source.language))
 
 
 def parse_row(row: SourceRow, language: Language | None = None) -> Persona:

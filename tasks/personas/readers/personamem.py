@@ -21,7 +21,7 @@ from tasks.foundation.sources import BadRow, open_source
 from tasks.foundation.sources.values import row_language
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.occupations import occupation_group
-from tasks.personas.readers.reading import Persona, Reading, check_length, first_given
+from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given
 from tasks.personas.readers.values import age_or_none, bucket_of_age, parse_literal, parse_object, sex_of, text_of
 from tasks.personas.readers.verbalise import put_in_words, verbalise_object
 
@@ -43,16 +43,18 @@ class _Gathered:
     history_tokens: int | None = None
 
 
-def read_personamem(source: PersonaSource, reading: Reading) -> Iterator[Persona | None]:
-    """None for each row of a PersonaMem file or dataset, then its distinct personas, in order of their first good row.
+def read_personamem(sources: Sequence[PersonaSource], reading: Reading) -> Iterator[Persona | None]:
+    """None for each row of PersonaMem files or splits, then their distinct personas, in order of their first good row.
 
     A persona's further rows count as filtered (`further_row`). Another `expanded_persona` under its id is a bad
     row: the first one stands; all else does not depend on the order of rows. Raises SourceError for a problem of the
     whole source.
     """
     gathered: dict[str, _Gathered] = {}
-    for row in open_source(source, required=REQUIRED, where=source.where):
-        reading.parse(row, lambda row: _gather(row.value, gathered, reading, source.language))
+    rows = chain_rows(sources, lambda source: open_source(source, required=REQUIRED, where=source.where))
+    for source, row in rows:
+        language = source.language
+        reading.parse(row, lambda row, language=language: _gather(row.value, gathered, reading, language))  # type: ignore[misc]
         yield None
     yield from _finished(list(gathered.values()))
 

@@ -6,11 +6,12 @@ One source key, one persona: exact repeats are duplicates, a second content unde
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.foundation.ids import content_id
+from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRejects, SourceRow, SourceTally
 from tasks.foundation.tables.personas import BigFive, Duplicate
 from tasks.foundation.tables.types import Language
@@ -49,7 +50,7 @@ class Persona:
 
 @dataclass
 class Reading(SourceTally):
-    """The tally of one source, by its pool; a row may also end as a repeat.
+    """The tally of the sources of one pool, by its name; a row may also end as a repeat.
 
     Repeats wait here like rejects until they are taken.
     """
@@ -90,14 +91,23 @@ def first_given(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "", [], {})), None)
 
 
+def chain_rows(
+    sources: Sequence[PersonaSource], read: Callable[[PersonaSource], Iterable[SourceRow]]
+) -> Iterator[tuple[PersonaSource, SourceRow]]:
+    """The rows of all sources of a pool, one source after another, each with its source."""
+    return ((source, row) for source in sources for row in read(source))
+
+
 def read_each(
-    rows: Iterable[SourceRow], reading: Reading, parse: Callable[[SourceRow], Persona]
+    rows: Iterable[tuple[PersonaSource, SourceRow]],
+    reading: Reading,
+    parse: Callable[[SourceRow, PersonaSource], Persona],
 ) -> Iterator[Persona | None]:
-    """Of a source that has one row a persona: for each row its persona, or None where `reading` says how it ended."""
+    """Of sources that have one row a persona: for each row its persona, or None where `reading` says how it ended."""
     contents: dict[str, int] = {}
 
-    def parse_once(row: SourceRow) -> Persona | None:
-        persona = parse(row)
+    def parse_once(row: SourceRow, source: PersonaSource) -> Persona | None:
+        persona = parse(row, source)
         content = hash(persona.raw)  # of 64 bits, compared within this process only
         if persona.source_key not in contents:
             contents[persona.source_key] = content
@@ -107,4 +117,5 @@ def read_each(
         reading.end_as_repeat(persona.source_key)
         return None
 
-    return (reading.parse(row, parse_once) for row in rows)
+    for source, row in rows:
+        yield reading.parse(row, lambda row, source=source: parse_once(row, source))  # type: ignore[misc]
