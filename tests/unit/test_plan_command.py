@@ -66,11 +66,11 @@ def test_the_plan_of_a_paper_needs_neither_network_nor_key(plan: Plan) -> None:
 
 def test_the_plan_names_the_budgets_it_passes(plan: Plan) -> None:
     _, out, _ = plan(
-        *("--profile", "test", "--set", "run.budget.max_calls=100", "--set", "voting.budget.max_calls=22"),
+        *("--profile", "test", "--set", "run.budget.max_calls=100", "--set", "voting.budget.max_calls=42"),
         *("--set", "judging.budget.max_tokens=1000000000"),
     )
     assert "Budget run.budget.max_calls = 100 will be passed" in out
-    assert "Budget voting.budget.max_calls = 22 may be passed" in out
+    assert "Budget voting.budget.max_calls = 42 may be passed" in out
     assert "Budget judging.budget" not in out
 
 
