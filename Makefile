@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BUILD ?= demo
+unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: what one has compiled, the others read
 
 .PHONY: help setup models demo test check format bench bench-peers serve clean
 

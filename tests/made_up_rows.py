@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import yaml
 
 from tasks.foundation import ROOT
+from tasks.foundation.settings.strict_yaml import load_yaml
 
 SAMPLE = ROOT / "configs" / "sample" / "nemotron_personas.jsonl"
 OCCUPATIONS = ROOT / "tests" / "data" / "census_occupations.yaml"
@@ -170,7 +170,7 @@ def _places() -> list[str]:
 
 @cache
 def _occupations() -> list[str]:
-    groups = yaml.safe_load(OCCUPATIONS.read_text(encoding="utf-8"))
+    groups = load_yaml(OCCUPATIONS.read_text(encoding="utf-8"))
     return [occupation for each in groups.values() for occupation in each]
 
 

@@ -1,8 +1,8 @@
 """The four awareness tasks: inputs, and the replies they are checked against.
 
 A reply has the shape of the task's gold labels (appendix E of DEMO, made valid JSON); only the five traits
-are an object here and pairs there. The schema bounds lengths, so that a small model comes to an end where a server
-holds it to the schema; a longer label counts all the same, for how much a target says is never its fault.
+are an object here and pairs there. Limits are told, so that a small model comes to an end where a server holds it to
+the schema; a longer label counts all the same and is not cut, for how much a target says is never its fault.
 """
 
 from __future__ import annotations
@@ -13,51 +13,48 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.demo.elements import BigFiveValue, ReplyModel, list_names, list_of
+from tasks.foundation.demo.elements import BigFiveValue, list_names, list_of
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import Label, taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
 from tasks.foundation.tables.types import Score10
+from tasks.foundation.texts.replies import Limit, ReplyModel, asked
 
-PHRASE, SENTENCES = 200, 400
-"""Characters that a label in a few words, and one in sentences, may have."""
-
-Phrase = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": PHRASE})]
-Sentences = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": SENTENCES})]
-Name = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": 80})]
-Emotion = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": 30})]
-Utterance = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": 1200})]
+Phrase = Annotated[str, Field(min_length=1), Limit("answer_words", held=False)]
+Sentences = Annotated[str, Field(min_length=1), Limit("answer_words", held=False, times=2)]
+Emotion = Annotated[str, Field(min_length=1), Limit("word", held=False)]
+Utterance = Annotated[str, Field(min_length=1), Limit("utterance", held=False, times=3)]
 
 
 class GoalLabels(ReplyModel):
-    goal1: Sentences
-    goal2: Sentences
-    goal_completion: Score10
-    reason: Sentences
+    goal1: Sentences = asked("what participant 1 wants from the talk", "参与者1想从谈话中得到什么")
+    goal2: Sentences = asked("what participant 2 wants from the talk", "参与者2想从谈话中得到什么")
+    goal_completion: Score10 = asked("how far both reached their goals, 10 fully", "双方目标的完成度，10 为完全达成")
+    reason: Sentences = asked("why that number", "给出该分数的理由")
 
 
 class GoalReply(ReplyModel):
-    goal: GoalLabels
+    goal: GoalLabels = asked("both goals, and how far they were reached", "双方的目标及其达成程度")
 
 
 class StanceLabel(ReplyModel):
-    aspect: Phrase
-    viewpoint: Phrase
+    aspect: Phrase = asked("the aspect or event in question", "所谈的方面或事件")
+    viewpoint: Phrase = asked("the position taken on it", "对此所持的观点")
 
 
 class StrategyLabel(ReplyModel):
-    description: Phrase
-    type: Phrase
+    description: Phrase = asked("how the speaker goes about it", "说话人如何去说")
+    type: Phrase = asked("what that does to the course of the talk", "对谈话走向起什么作用")
 
 
 class UtteranceReply(ReplyModel):
-    person: Phrase
-    content: Utterance
-    intent: Phrase
-    sentiment: Literal["Positive", "Negative", "Neutral"]
-    emotion: Emotion
-    stance: list[StanceLabel] = Field(json_schema_extra={"maxItems": 5})
-    strategy: StrategyLabel
+    person: Phrase = asked("who says it", "说话人")
+    content: Utterance = asked("the utterance as it stands", "这句发言的原文")
+    intent: Phrase = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
+    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("the tone of what is said", "话语的情感倾向")
+    emotion: Emotion = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
+    stance: list[StanceLabel] = asked("positions taken; may be empty", "所持的立场，可为空", told={"maxItems": 5})
+    strategy: StrategyLabel = asked("how it is said, and to what effect", "如何去说，起什么作用")
 
 
 class DialogueInputs(Inputs):
@@ -80,9 +77,61 @@ class UtteranceInputs(DialogueInputs):
     utterance: str
 
 
+@cache
+def make_persona_reply() -> type[BaseModel]:
+    """The labels of both participants; the age bands are those of the taxonomy."""
+    persona = _model("PersonaLabels", _make_persona_labels())
+    people = {
+        "participant1": (persona, asked("who speaks first", "先开口的人")),
+        "participant2": (persona, asked("the other", "另一人")),
+    }
+    both = _model("BothPersonas", people)
+    return _model("PersonaReply", {"persona": (both, asked("what kind of people the two are", "两人各是怎样的人"))})
+
+
+@cache
+def make_scene_reply() -> type[BaseModel]:
+    """The labels of the scene; the modes of talk are those of the taxonomy."""
+    scene = _model("SceneLabels", _make_scene_labels())
+    return _model("SceneReply", {"scene": (scene, asked("where the talk stands", "谈话所处的场景"))})
+
+
+def _make_persona_labels() -> dict[str, Any]:
+    return {
+        "name": (Phrase, asked("as it stands in the dialogue", "对话中的姓名")),
+        "gender": (Literal["M", "F", "Unknown"], asked("as far as the talk shows it", "性别，以对话所示为准")),
+        "age": (list_names("age_band"), asked("the band of their age", "年龄段")),
+        "big_five": (BigFiveValue, asked("High or Low for each trait", "每项特质的高低")),
+        "education": (Phrase, asked("what they have learned", "读过什么书")),
+        "occupation": (Phrase, asked("what they work as", "做什么工作")),
+        "culture": (Phrase, asked("the culture they come from", "文化背景")),
+        "speaking_style": (Phrase, asked("way of speaking, habits of language", "说话方式和语言习惯")),
+        "hobby": (Phrase, asked("what they like to do", "爱做什么")),
+    }
+
+
+def _make_scene_labels() -> dict[str, Any]:
+    steps: Any = Annotated[list[Phrase], Field(min_length=1)]
+    return {
+        "topic": (Phrase, asked("what the talk is about", "谈的是什么")),
+        "relationship": (Phrase, asked("how the two stand to each other", "两人的关系")),
+        "familiarity": (Score10, asked("how well they know each other", "两人的熟悉程度")),
+        "talkway": (list_names("talkway"), asked("how they talk", "交谈方式")),
+        "workflow": (steps, asked("steps of how information passed", "信息传递的步骤", told={"maxItems": 12})),
+        "summary": (
+            list_of(Sentences, 2, 2),
+            asked("the talk from the side of participant 1, then of 2", "先从参与者1、再从参与者2的角度概括谈话"),
+        ),
+    }
+
+
+def _model(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+    return create_model(name, __base__=ReplyModel, **fields)
+
+
 GOAL = Prompt("awareness/goal", inputs=DialogueInputs, reply=GoalReply)
-PERSONA: Prompt[PersonaInputs, BaseModel] = Prompt("awareness/persona", inputs=PersonaInputs)
-SCENE: Prompt[SceneInputs, BaseModel] = Prompt("awareness/scene", inputs=SceneInputs)
+PERSONA: Prompt[PersonaInputs, BaseModel] = Prompt("awareness/persona", inputs=PersonaInputs, reply=make_persona_reply)
+SCENE: Prompt[SceneInputs, BaseModel] = Prompt("awareness/scene", inputs=SceneInputs, reply=make_scene_reply)
 UTTERANCE = Prompt("awareness/utterance", inputs=UtteranceInputs, reply=UtteranceReply)
 
 PROMPTS: dict[AwarenessTask, Prompt[Any, Any]] = {
@@ -91,48 +140,6 @@ PROMPTS: dict[AwarenessTask, Prompt[Any, Any]] = {
     "scene": SCENE,
     "utterance": UTTERANCE,
 }
-
-
-@cache
-def make_reply_model(task: AwarenessTask) -> type[BaseModel]:
-    """The reply model of a task; those of persona and scene take their fixed labels from the taxonomies."""
-    match task:
-        case "goal":
-            return GoalReply
-        case "persona":
-            persona = _model("PersonaLabels", _make_persona_labels())
-            both = _model("BothPersonas", {"participant1": persona, "participant2": persona})
-            return _model("PersonaReply", {"persona": both})
-        case "scene":
-            return _model("SceneReply", {"scene": _model("SceneLabels", _make_scene_labels())})
-        case "utterance":
-            return UtteranceReply
-
-
-def _make_persona_labels() -> dict[str, Any]:
-    return {
-        "name": Name,
-        "gender": Literal["M", "F", "Unknown"],
-        "age": list_names("age_band"),
-        "big_five": BigFiveValue,
-        **dict.fromkeys(("education", "occupation", "culture", "speaking_style", "hobby"), Phrase),
-    }
-
-
-def _make_scene_labels() -> dict[str, Any]:
-    return {
-        "topic": Phrase,
-        "relationship": Phrase,
-        "familiarity": Score10,
-        "talkway": list_names("talkway"),
-        "workflow": Annotated[list[Phrase], Field(min_length=1, json_schema_extra={"maxItems": 12})],
-        "summary": list_of(Sentences, 2, 2),
-    }
-
-
-def _model(name: str, types: Mapping[str, Any]) -> type[BaseModel]:
-    fields: dict[str, Any] = {field: (type_, ...) for field, type_ in types.items()}
-    return create_model(name, __base__=ReplyModel, **fields)
 
 
 def make_inputs(item: AwarenessItem) -> Inputs:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from tasks.awareness.prediction import shape_prediction
-from tasks.awareness.prompts import PROMPTS, make_inputs, make_reply_model
+from tasks.awareness.prompts import PROMPTS, make_inputs
 from tasks.foundation.demo.records import load_rows_by
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import canonical_json
@@ -60,7 +60,6 @@ async def work(context: StageContext, wanted_item: ItemToAsk, ask: Asker) -> Row
             purpose=item.task,
             temperature=section.temperature,
             max_tokens=section.max_tokens,
-            reply=make_reply_model(item.task),
             sample=wanted_item.sample,
         )
     except ModelError as error:

@@ -5,32 +5,35 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import create_model
 
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
+from tasks.foundation.texts.replies import Goal, Label, Message, ReplyModel, asked
+
+EMOTION: Any = asked("how they feel as they write first", "写第一条消息时的感受")
+LATENT: Any = asked("what they need without saying so", "没有说出口的需要")
+EXPLICIT: Any = asked("what they ask for", "说出口的请求")
 
 
-class SeedReply(BaseModel):
+class SeedReply(ReplyModel):
     """What `seed_reply` makes, without the bounds on its labels."""
 
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
-
-    topic: str = Field(min_length=1, max_length=120)
-    final_intent: str = Field(min_length=1, max_length=300)
-    initial_emotion: str
-    initial_latent_intent: str
-    initial_explicit_intent: str
-    first_query: str = Field(min_length=1, max_length=400)
+    topic: Label = asked("one concrete matter in their life", "生活中的一件具体的事")
+    final_intent: Goal = asked("what they must have got out of the chat", "聊天结束时必须得到什么")
+    initial_emotion: str = EMOTION
+    initial_latent_intent: str = LATENT
+    initial_explicit_intent: str = EXPLICIT
+    first_query: Message = asked("the first message that they type", "此人发出的第一条消息")
 
 
 @cache
 def make_seed_reply() -> type[SeedReply]:
     """A seed whose labels are those of the taxonomies. The fields keep the order in which they are decided."""
     labels: dict[str, Any] = {
-        "initial_emotion": (_list_names("user_emotion"), ...),
-        "initial_latent_intent": (_list_names("latent_intent"), ...),
-        "initial_explicit_intent": (_list_names("explicit_intent"), ...),
+        "initial_emotion": (_list_names("user_emotion"), EMOTION),
+        "initial_latent_intent": (_list_names("latent_intent"), LATENT),
+        "initial_explicit_intent": (_list_names("explicit_intent"), EXPLICIT),
     }
     return create_model("Seed", __base__=SeedReply, **labels)
 
@@ -46,7 +49,7 @@ class SeedInputs(Inputs):
     persona: str
 
 
-SEED: Prompt[SeedInputs, SeedReply] = Prompt("chatseeds/seed", inputs=SeedInputs)
+SEED = Prompt("chatseeds/seed", inputs=SeedInputs, reply=make_seed_reply)
 
 
 def make_seed_inputs(persona: str, language: str) -> SeedInputs:

@@ -25,7 +25,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.chatseeds.prompts import SEED, SeedReply, make_seed_inputs, make_seed_reply
+from tasks.chatseeds.prompts import SEED, SeedReply, make_seed_inputs
 from tasks.foundation.errors import ModelError, TooManyFailures
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import ChatseedsSection
@@ -94,7 +94,6 @@ async def work(context: StageContext, persona: PersonaToSeed, ask: Asker) -> Row
             purpose="seed",
             temperature=section.temperature,
             max_tokens=section.max_tokens,
-            reply=make_seed_reply(),
         )
     except ModelError as error:
         if error.may_pass_later:

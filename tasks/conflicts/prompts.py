@@ -8,38 +8,41 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, create_model
 
-from tasks.foundation.demo.elements import ReplyModel, list_names
+from tasks.foundation.demo.elements import list_names
 from tasks.foundation.demo.records import IDENTITY_FACTS, collect_facts, describe
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Scene
 from tasks.foundation.tables.types import Score10
+from tasks.foundation.texts.replies import Phrase, Reasoning, ReplyModel, asked
 
 
 class Assessment(ReplyModel):
-    reasoning: str = Field(min_length=1, max_length=400)
-    identity_ok: bool
-    goal_ok: bool
-    partner_ok: bool
-    coherent: bool
+    reasoning: Reasoning = asked("what speaks for and against the pairing", "支持和反对这一组合的理由")
+    identity_ok: bool = asked("neither person contradicts themselves", "人物描述自身没有矛盾")
+    goal_ok: bool = asked("each could want their goal in this scene", "各自确实可能抱有自己的目标")
+    partner_ok: bool = asked("the two could meet and have this talk", "两人可能相遇并进行这样的谈话")
+    coherent: bool = asked("the whole fits together", "整体是否连贯")
 
 
 class Reflection(ReplyModel):
     """Without `talkway`, whose labels come from a taxonomy: see `reflection_reply`."""
 
-    second_thoughts: str = Field(min_length=1, max_length=400)
-    is_coherent: bool
-    relationship: str = Field(min_length=1, max_length=80)
-    familiarity: Score10
+    second_thoughts: Reasoning = asked(
+        "what the first assessment overlooked or claimed without ground", "第一次评估漏掉或凭空认定了什么"
+    )
+    is_coherent: bool = asked("the final verdict: the whole fits together", "最终结论：整体是否连贯")
+    relationship: Phrase = asked("the relation of the two", "两人的关系")
+    familiarity: Score10 = asked("how well they know each other", "两人的熟悉程度")
 
 
 @cache
 def make_reflection_reply() -> type[BaseModel]:
     """`Reflection` with its mode of talk."""
-    fields: dict[str, Any] = {"talkway": (list_names("talkway"), ...)}
+    fields: dict[str, Any] = {"talkway": (list_names("talkway"), asked("the mode of talk", "交谈方式"))}
     return create_model("Reflection", __base__=Reflection, **fields)
 
 
@@ -59,7 +62,9 @@ class ReflectInputs(AssessInputs):
 
 
 ASSESS = Prompt("conflicts/assess", inputs=AssessInputs, reply=Assessment)
-REFLECT: Prompt[ReflectInputs, Reflection] = Prompt("conflicts/reflect", inputs=ReflectInputs)
+REFLECT: Prompt[ReflectInputs, BaseModel] = Prompt(
+    "conflicts/reflect", inputs=ReflectInputs, reply=make_reflection_reply
+)
 
 
 def make_assess_inputs(scene: Scene, character1: Character, character2: Character) -> AssessInputs:

@@ -29,7 +29,6 @@ from tasks.conflicts.prompts import (
     ReflectInputs,
     Reflection,
     make_assess_inputs,
-    make_reflection_reply,
 )
 from tasks.conflicts.rules import RULES, make_refusal, pairing_rules
 from tasks.conflicts.select import (
@@ -237,7 +236,7 @@ async def work(context: StageContext, case: PairingToAssess, ask: Asker) -> Rows
     again = ReflectInputs(**inputs.model_dump(), first_assessment=canonical_json(first.model_dump()))
     second: Reflection | None
     try:
-        second = await ask(REFLECT, again, purpose="reflect", reply=make_reflection_reply(), **manner)
+        second = await ask(REFLECT, again, purpose="reflect", **manner)
     except ModelError as error:
         if error.may_pass_later:
             raise

@@ -7,37 +7,37 @@ real chat, whose earlier messages are sent before it.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, create_model
 
 from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Progress, list_labels, one_of
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
+from tasks.foundation.texts.replies import Limit, ReplyModel, asked
 
-USER_TEXT_CHARACTERS = 500
+EXPLICIT_FIELD: Any = asked("what the user asks for", "用户说出口的请求")
+LATENT_FIELD: Any = asked("what the user needs without saying so", "用户没有说出口的需要")
+EMOTION_FIELD: Any = asked("how the user feels", "用户的感受")
+PROGRESS_FIELD: Any = asked("how near the goal the conversation has come", "对话离目标有多近")
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
-
-
-class PredictedLabels(_Reply):
+class PredictedLabels(ReplyModel):
     """The target's labels, as it wrote them."""
 
-    explicit_intent: str
-    latent_intent: str
-    emotion: str
+    explicit_intent: str = EXPLICIT_FIELD
+    latent_intent: str = LATENT_FIELD
+    emotion: str = EMOTION_FIELD
 
 
-class SimulatedTurn(_Reply):
+class SimulatedTurn(ReplyModel):
     """The simulator's next turn, as it wrote it: progress and state first, so that the text follows from them."""
 
-    progress: str
-    emotion: str
-    latent_intent: str
-    explicit_intent: str
-    user_text: str = Field(max_length=USER_TEXT_CHARACTERS)
+    progress: str = PROGRESS_FIELD
+    emotion: str = EMOTION_FIELD
+    latent_intent: str = LATENT_FIELD
+    explicit_intent: str = EXPLICIT_FIELD
+    user_text: Annotated[str, Limit("message")] = asked("the user's message", "用户的消息")
 
 
 @cache
@@ -49,13 +49,16 @@ def make_prediction_reply() -> type[PredictedLabels]:
 @cache
 def make_simulation_reply() -> type[SimulatedTurn]:
     """`SimulatedTurn` with the label sets in its schema."""
-    progress: Any = (one_of(*get_args(Progress)), ...)
+    progress: Any = (one_of(*get_args(Progress)), PROGRESS_FIELD)
     return create_model("SimulatedTurn", __base__=SimulatedTurn, progress=progress, **_labels())
 
 
 def _labels() -> dict[str, Any]:
-    fields = {"explicit_intent": EXPLICIT, "latent_intent": LATENT, "emotion": EMOTION}
-    return {field: (one_of(*taxonomy(name).names), ...) for field, name in fields.items()}
+    return {
+        "explicit_intent": (one_of(*taxonomy(EXPLICIT).names), EXPLICIT_FIELD),
+        "latent_intent": (one_of(*taxonomy(LATENT).names), LATENT_FIELD),
+        "emotion": (one_of(*taxonomy(EMOTION).names), EMOTION_FIELD),
+    }
 
 
 class Exchange(Inputs):
@@ -98,9 +101,13 @@ class SimulateInputs(LabelInputs):
     attempt: int
 
 
-PERCEIVE: Prompt[PerceiveInputs, PredictedLabels] = Prompt("conversation/perceive", inputs=PerceiveInputs)
+PERCEIVE: Prompt[PerceiveInputs, PredictedLabels] = Prompt(
+    "conversation/perceive", inputs=PerceiveInputs, reply=make_prediction_reply
+)
 ANSWER: Prompt[AnswerInputs, BaseModel] = Prompt("conversation/answer", inputs=AnswerInputs)
-SIMULATE: Prompt[SimulateInputs, SimulatedTurn] = Prompt("conversation/simulate", inputs=SimulateInputs)
+SIMULATE: Prompt[SimulateInputs, SimulatedTurn] = Prompt(
+    "conversation/simulate", inputs=SimulateInputs, reply=make_simulation_reply
+)
 
 
 def make_label_inputs(language: str) -> dict[str, list[str]]:

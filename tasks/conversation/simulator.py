@@ -22,7 +22,6 @@ from tasks.conversation.prompts import (
     SimulatedTurn,
     SimulateInputs,
     make_label_inputs,
-    make_simulation_reply,
 )
 from tasks.conversation.role_breaks import clean_user_text, find_trouble
 from tasks.conversation.setup import ConversationSetup
@@ -81,7 +80,6 @@ class Simulator:
             purpose="simulation",
             temperature=self.section.simulator_temperature,
             max_tokens=self.section.max_tokens,
-            reply=make_simulation_reply(),
             sample=self.setup.sample,
         )
         return reply

@@ -17,7 +17,6 @@ from tasks.conversation.prompts import (
     PerceiveInputs,
     PredictedLabels,
     make_label_inputs,
-    make_prediction_reply,
 )
 from tasks.conversation.setup import ConversationSetup
 from tasks.foundation.errors import ModelError
@@ -47,7 +46,6 @@ class Target:
                 ),
                 purpose="perception",
                 temperature=self.section.perception_temperature,
-                reply=make_prediction_reply(),
                 **self._manner(),
             )
         except ModelError as error:

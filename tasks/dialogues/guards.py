@@ -15,13 +15,12 @@ Every guard that fires is named in `dialogues.guards`:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tasks.foundation.demo.elements import comparison_key
-
-UTTERANCE_CHARACTERS = 1200
-"""An utterance longer than this after mending is no utterance; the dialogue is refused, never cut."""
+from tasks.foundation.settings.sections import TextLimitsSection
+from tasks.foundation.texts.replies import KEPT_SHARE
 
 REPEAT_WEIGHT = 16
 """From this width on (wide characters count 2) an utterance is not said twice by chance; "OK" may be."""
@@ -76,8 +75,9 @@ def mend(lines: Sequence[Line], names: tuple[str, str], joint: str = " ", at_lea
         current = mended
 
 
-def is_too_long(lines: Iterable[Line]) -> bool:
-    return any(len(line.text) > UTTERANCE_CHARACTERS for line in lines)
+def is_fit(text: str, limits: TextLimitsSection) -> bool:
+    """Whether an utterance has words and is not far over its limit."""
+    return bool(text.strip()) and len(text) <= KEPT_SHARE * limits.utterance
 
 
 def choose_speaker_names(name1: str, name2: str, language: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 Reads conflicts (the selected ones), pairings, scenes and characters. Writes dialogues (with the labels
 of the epilogue) and utterances (with theirs). A dialogue of T utterances takes one request to write,
-⌈T / utterances_per_request⌉ to label and one for the epilogue.
+⌈T / utterances_per_request⌉ to label and one for the epilogue. What of a reply cannot be used is asked for again alone:
+an utterance without words or far too long, the labels of a turn.
 
 A text that cannot be mended into a dialogue of at least `min_turns` utterances is drawn again, at most
 `DRAWS` times in all; then the pairing becomes a reject of kind `invalid`.
@@ -17,33 +18,41 @@ from typing import Any
 
 import polars as pl
 
-from tasks.dialogues.guards import Line, Mended, choose_speaker_names, is_too_long, mend
+from tasks.dialogues.guards import Line, Mended, choose_speaker_names, is_fit, mend
 from tasks.dialogues.prompts import (
     ANNOTATE,
     EPILOGUE,
+    REWRITE,
     WRITE,
     AnalysisInputs,
     AnnotateInputs,
     Epilogue,
+    RewriteInputs,
     UtteranceLabels,
     WriteInputs,
     WrittenDialogue,
+    WrittenUtterance,
     describe_familiarity,
     describe_talkway,
     list_labels,
     make_dialogue_reply,
     make_labels_reply,
     name_turn_field,
+    name_turns,
 )
 from tasks.foundation.demo.elements import canonical_emotion
 from tasks.foundation.demo.records import collect_facts, describe, load_rows_by, scenes_and_characters, write_transcript
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import content_id, seed_of
-from tasks.foundation.settings.sections import DialoguesSection
+from tasks.foundation.settings.sections import DialoguesSection, TextLimitsSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
+from tasks.foundation.tables.types import Language
+
+MERGED_TIMES = 3
+"""An utterance so many times the limit after mending is no utterance; the dialogue is drawn again, never cut."""
 
 DRAWS = 3
 """Different texts asked for before a pairing is given up; a writer that repeats itself may do better."""
@@ -66,7 +75,7 @@ class DialogueSetup:
         return content_id("dialogue", self.conflict.pairing_id)
 
     @property
-    def language(self) -> str:
+    def language(self) -> Language:
         return self.scene.language
 
     @property
@@ -118,11 +127,17 @@ async def work(context: StageContext, setup: DialogueSetup, ask: Asker) -> Rows:
         "max_tokens": section.max_tokens,
     }
     seen = make_analysis_inputs(setup, draft).model_dump()
+
+    async def annotate(turns: tuple[int, ...]) -> dict[int, UtteranceLabels]:
+        inputs = AnnotateInputs(**seen, turns=name_turns(turns, setup.language))
+        reply = await ask(ANNOTATE, inputs, purpose="annotate", reply=make_labels_reply(turns), **manner)
+        return {turn: reply.parts[name_turn_field(turn)] for turn in turns if name_turn_field(turn) in reply.parts}
+
     labels: dict[int, UtteranceLabels] = {}
     for first, last in split_turns(len(draft.lines), section.utterances_per_request):
-        inputs = AnnotateInputs(**seen, first=first, last=last)
-        reply = await ask(ANNOTATE, inputs, purpose="annotate", reply=make_labels_reply(first, last), **manner)
-        labels |= {turn: getattr(reply, name_turn_field(turn)) for turn in range(first, last + 1)}
+        labels |= await ask.in_parts(range(first, last + 1), annotate)
+    if unlabelled := [turn for turn in range(1, len(draft.lines) + 1) if turn not in labels]:
+        raise ModelError("invalid", f"the writer gave no labels that can be used for turns {unlabelled}")
     epilogue: Epilogue = await ask(EPILOGUE, AnalysisInputs(**seen), purpose="epilogue", **manner)
     dialogue = make_dialogue(setup, draft, epilogue, section.writer, choose_target(context, setup))
     utterances = [
@@ -154,10 +169,10 @@ async def _write(context: StageContext, setup: DialogueSetup, ask: Asker) -> Dra
             reply=make_dialogue_reply(section.min_turns, section.max_turns),
             sample=sample,
         )
-        lines = [Line(turn.speaker, turn.text) for turn in written.turns]
+        lines = await _rewrite(context, setup, ask, [Line(turn.speaker, turn.text) for turn in written.turns], sample)
         joint = "" if setup.language == "zh" else " "
         mended = mend(lines, setup.names, joint, section.min_turns)
-        trouble = _find_trouble(mended, section.min_turns)
+        trouble = _find_trouble(mended, section.min_turns, context.settings.text_limits)
         if not trouble:
             full = len(lines) >= section.max_turns and not mended.ended
             return Draft(mended, "max_turns" if full else "ended")
@@ -166,12 +181,58 @@ async def _write(context: StageContext, setup: DialogueSetup, ask: Asker) -> Dra
     )
 
 
-def _find_trouble(mended: Mended, min_turns: int) -> str:
+async def _rewrite(
+    context: StageContext, setup: DialogueSetup, ask: Asker, lines: Sequence[Line], sample: int
+) -> list[Line]:
+    """`lines` with those written again, each alone, that are without words or far too long. One that comes no better
+    stays as it was, for the guards to judge."""
+    section, found = context.settings.dialogues, list(lines)
+    for place, line in enumerate(lines):
+        if is_fit(line.text, context.settings.text_limits):
+            continue
+        try:
+            again: WrittenUtterance = await ask(
+                REWRITE,
+                make_rewrite_inputs(setup, found, place),
+                language=setup.language,
+                alias=section.writer,
+                purpose="rewrite",
+                temperature=section.temperature,
+                max_tokens=section.max_tokens,
+                sample=sample,
+            )
+        except ModelError as error:
+            if error.may_pass_later:
+                raise
+        else:
+            found[place] = Line(line.speaker, again.text)
+    return found
+
+
+def make_rewrite_inputs(setup: DialogueSetup, lines: Sequence[Line], place: int) -> RewriteInputs:
+    """What the writer sees of an utterance that is to be written again: the others, and itself where it has words."""
+    people = zip((setup.character1, setup.character2), setup.names, strict=True)
+    one, two = (describe({**collect_facts(person), "name": name}, setup.language) for person, name in people)
+    shown = [(line.speaker, "…" if at == place else line.text) for at, line in enumerate(lines)]
+    return RewriteInputs(
+        participant1=one,
+        participant2=two,
+        goal1=setup.scene.goal1,
+        goal2=setup.scene.goal2,
+        dialogue=write_transcript(setup.names, shown, numbered=True),
+        turn=place + 1,
+        name=setup.names[lines[place].speaker - 1],
+        text=lines[place].text,
+    )
+
+
+def _find_trouble(mended: Mended, min_turns: int, limits: TextLimitsSection) -> str:
     if len(mended.lines) < min_turns:
         fired = ", ".join(mended.guards) or "none"
         return f"expected at least {min_turns} utterances, found {len(mended.lines)} after mending ({fired})"
-    if is_too_long(mended.lines):
-        return f"an utterance of {max(len(line.text) for line in mended.lines)} characters"
+    longest = max(len(line.text) for line in mended.lines)
+    if longest > MERGED_TIMES * limits.utterance:
+        return f"an utterance of {longest} characters where {limits.utterance} are allowed (text_limits.utterance)"
     return ""
 
 
@@ -276,7 +337,7 @@ STAGE = Stage(
     load_items=load_setups,
     work=work,
     worked=("dialogues", "utterances"),
-    prompts=(WRITE, ANNOTATE, EPILOGUE),
+    prompts=(WRITE, REWRITE, ANNOTATE, EPILOGUE),
     taxonomies=("familiarity", "talkway", "sentiment", "utterance_emotion", "attributes", "age_band"),
     roles=lambda settings: {"writer": [settings.dialogues.writer]},
 )

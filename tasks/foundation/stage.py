@@ -22,8 +22,10 @@ import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel
 
+from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import seed_of
 from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.llm.output_form import append_form
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.llm.request import Message, Request
 from tasks.foundation.settings import Settings
@@ -32,10 +34,13 @@ from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables import Row, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.replies import Manner, bind
 from tasks.foundation.texts.similarity import Similarity
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows by table name (a declared table that the stage writes, or one of its drafts)."""
+Part = TypeVar("Part")
+Value = TypeVar("Value")
 AnySource = TypeVar("AnySource", bound=Source)
 
 
@@ -106,17 +111,18 @@ class Asker(ABC):
     """How `work` asks a model about one row. Every request lands in the row's ledger rows; who inherits says how it is
     sent."""
 
-    def __init__(self, stage: str, row_key: str, seed: int) -> None:
+    def __init__(self, stage: str, row_key: str, settings: Settings) -> None:
         self._stage = stage
         self._row_key = row_key
-        self._seed = seed
+        self._settings = settings
+        self._seed = settings.run.seed
 
     async def __call__(
         self,
         prompt: Prompt[Any, Any],
         inputs: BaseModel,
         *,
-        language: str,
+        language: Language,
         alias: str,
         purpose: str,
         temperature: float,
@@ -132,14 +138,19 @@ class Asker(ABC):
 
         Raises ModelError when the request failed for good, ModelUnavailable when no request can succeed.
         """
-        *opening, last = prompt.render(language, inputs)
+        limits = self._settings.text_limits
+        *opening, last = prompt.render(language, inputs, limits)
+        model: type[BaseModel] | None = reply or prompt.reply_model
+        bound = None if model is None else bind(model, Manner(limits, language))
+        if bound is not None and self._settings.llm.show_output_form:
+            opening = [*opening[:-1], append_form(opening[-1], bound, language)]
         request = Request(
             stage=self._stage,
             row_key=self._row_key,
             purpose=purpose,
             alias=alias,
             messages=(*opening, *(prompt.defuse(language, message) for message in history), last),
-            reply=reply or prompt.reply,
+            reply=bound,
             sample=sample,
             temperature=temperature,
             max_tokens=max_tokens,
@@ -147,6 +158,27 @@ class Asker(ABC):
             prompt_fingerprint=prompt.fingerprint,
         )
         return await self.send(request)
+
+    async def in_parts(
+        self, wanted: Sequence[Part], ask: Callable[[tuple[Part, ...]], Awaitable[Mapping[Part, Value]]]
+    ) -> dict[Part, Value]:
+        """What `ask` gets of a model for each of `wanted`. Those that could not be used, or were cut off, are asked for
+        again alone, as often as a whole reply would be; a part that is still missing then has no entry.
+
+        Raises ModelError when there was no part that could be used, or when the failure may pass later.
+        """
+        found: dict[Part, Value] = {}
+        for _ in range(1 + self._settings.llm.max_reasks):
+            missing = tuple(part for part in wanted if part not in found)
+            if not missing:
+                break
+            try:
+                found |= await ask(missing)
+            except ModelError as error:
+                if error.may_pass_later or not found:
+                    raise
+                break
+        return found
 
     @abstractmethod
     async def send(self, request: Request) -> Any:
@@ -227,6 +259,8 @@ class Stage:
     drafts: tuple[Table, ...] = ()
     prompts: tuple[Prompt[Any, Any], ...] = ()
     taxonomies: tuple[str, ...] = ()
+    text_limits: tuple[str, ...] = ()
+    """The text limits that its code reads, beside those of its prompts and their replies."""
     encodes: bool = False
     """Whether it compares texts by their embeddings."""
     roles: Callable[[Settings], Mapping[str, Sequence[str]]] = lambda settings: {}
@@ -254,6 +288,11 @@ class Stage:
         drafts = {table.name for table in self.drafts}
         steps = (*self.prepared, *self.worked, *self.finished)
         return tuple(dict.fromkeys(name for name in steps if name not in drafts and name != "rejects"))
+
+    @cached_property
+    def limits(self) -> frozenset[str]:
+        """The names of all text limits that its rows depend on."""
+        return frozenset(self.text_limits).union(*(prompt.limits for prompt in self.prompts))
 
     @property
     def package(self) -> str:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import Field
-
-from tasks.foundation.demo.elements import ReplyModel
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import InteractionEpisode
+from tasks.foundation.texts.replies import ReplyModel, asked
 
 KNOWS_BACKGROUND = 4
 """Familiarity from which on a side knows the other's background. Numbers are compared: 10 is not 1."""
@@ -23,7 +21,7 @@ class Speech(ReplyModel):
     """JSON, as in the paper's test case, because a small model then comes to an end. It may be as long as `max_tokens`
     lets it be: nobody is at fault for saying much."""
 
-    content: str = Field(min_length=1)
+    content: str = asked("what you say", "你说的话", min_length=1)
 
 
 class SpeakInputs(Inputs):

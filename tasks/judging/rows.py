@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.tables.evaluation import (
     AwarenessPrediction,
@@ -19,10 +17,13 @@ from tasks.foundation.tables.evaluation import (
     InteractionScore,
     TurnJudgement,
 )
-from tasks.judging.prompts import AwarenessOpinion, FinalOpinion, InteractionOpinion
+from tasks.judging.prompts import FinalOpinion, InteractionOpinion
 from tasks.judging.rubric import list_columns
 
 DIMENSIONS = tuple(InteractionOpinion.model_fields)
+
+Opinions = Mapping[str, Any]
+"""By name of what is judged a reason and a score, or `Unscored`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,63 +39,53 @@ class Judge:
     family: str
 
 
-def make_awareness_row(
-    prediction: AwarenessPrediction, judge: Judge, opinion: AwarenessOpinion | Unscored | None
-) -> AwarenessScore:
-    """The scores of a prediction; None: it is empty, 0 and 0 by rule."""
-    scored = opinion if isinstance(opinion, AwarenessOpinion) else None
-    by_rule = None if opinion else 0
+def make_awareness_row(prediction: AwarenessPrediction, judge: Judge, opinions: Opinions | None) -> AwarenessScore:
+    """The scores of a prediction, if there is one for each criterion; None: it is empty, 0 and 0 by rule."""
+    scored = _all_scored(opinions)
+    by_rule = None if opinions else 0
     return AwarenessScore(
         item_id=prediction.item_id,
         target=prediction.target,
         sample=prediction.sample,
         judge=judge.alias,
-        accuracy=scored.accuracy.score if scored else by_rule,
-        hallucination=scored.hallucination.score if scored else by_rule,
-        accuracy_reason=scored.accuracy.reason if scored else None,
-        hallucination_reason=scored.hallucination.reason if scored else None,
-        unscored_kind=_kind(opinion),
-        scored_by="judge" if opinion else "rule",
+        accuracy=scored["accuracy"].score if scored else by_rule,
+        hallucination=scored["hallucination"].score if scored else by_rule,
+        accuracy_reason=scored["accuracy"].reason if scored else None,
+        hallucination_reason=scored["hallucination"].reason if scored else None,
+        unscored_kind=_first_kind(opinions),
+        scored_by="judge" if opinions else "rule",
     )
 
 
 def make_interaction_row(
-    interaction_id: str, judge: Judge, opinion: InteractionOpinion | Unscored | None, *, by_rule: bool = False
+    interaction_id: str, judge: Judge, opinions: Opinions | None, *, by_rule: bool = False
 ) -> InteractionScore:
-    """The four scores of an episode; None: the target is at fault, 0 by rule. `by_rule` marks an `Unscored` that no
-    judge was asked about."""
-    if isinstance(opinion, InteractionOpinion):
-        given = {name: getattr(opinion, name) for name in DIMENSIONS}
+    """The four scores of an episode, if there are four; None: the target is at fault, 0 by rule. `by_rule` marks an
+    `Unscored` that no judge was asked about."""
+    if given := _all_scored(opinions):
         scores: dict[str, int | None] = {name: one.score for name, one in given.items()}
         reasons = canonical_json({name: one.reason for name, one in given.items()})
     else:
-        scores, reasons = dict.fromkeys(DIMENSIONS, None if opinion else 0), None
+        scores, reasons = dict.fromkeys(DIMENSIONS, None if opinions else 0), None
     return InteractionScore(
         interaction_id=interaction_id,
         judge=judge.alias,
         **scores,
         reasons=reasons,
-        unscored_kind=_kind(opinion),
-        scored_by="rule" if by_rule or opinion is None else "judge",
+        unscored_kind=_first_kind(opinions),
+        scored_by="rule" if by_rule or opinions is None else "judge",
     )
 
 
-def make_turn_row(
-    conversation_id: str, turn_index: int, judge: Judge, opinions: Mapping[str, BaseModel | Unscored] | None
-) -> TurnJudgement:
+def make_turn_row(conversation_id: str, turn_index: int, judge: Judge, opinions: Opinions | None) -> TurnJudgement:
     """The fifteen sub-scores of a turn; None: the target gave no answer, 0 by rule.
 
-    `opinions` holds the reply to each sub-indicator's request. Where one of several requests stayed unreadable
-    its sub-scores are null and `unscored_kind` says why; the others' stand.
+    Sub-scores that stayed unreadable are null and `unscored_kind` says why; the others stand.
     """
     scores: dict[str, float | None] = dict.fromkeys(list_columns(), None if opinions else 0.0)
     reasons: dict[str, str] = {}
-    kind = None
-    for name, opinion in (opinions or {}).items():
-        if isinstance(opinion, Unscored):
-            kind = kind or opinion.kind
-        else:
-            given: Any = getattr(opinion, name)
+    for name, given in (opinions or {}).items():
+        if not isinstance(given, Unscored):
             scores[name], reasons[name] = given.score, given.reason
     return TurnJudgement(
         conversation_id=conversation_id,
@@ -103,7 +94,7 @@ def make_turn_row(
         family=judge.family,
         **scores,
         reasons=canonical_json(reasons) if reasons else None,
-        unscored_kind=kind,
+        unscored_kind=_first_kind(opinions),
         scored_by="judge" if opinions else "rule",
     )
 
@@ -118,10 +109,15 @@ def make_final_row(conversation_id: str, judge: Judge, opinion: FinalOpinion | U
         completed=scored.completed if scored else (None if opinion else False),
         satisfaction=scored.satisfaction if scored else (None if opinion else 1),
         reason=scored.reason if scored else None,
-        unscored_kind=_kind(opinion),
+        unscored_kind=opinion.kind if isinstance(opinion, Unscored) else None,
         scored_by="judge" if opinion else "rule",
     )
 
 
-def _kind(opinion: BaseModel | Unscored | None) -> str | None:
-    return opinion.kind if isinstance(opinion, Unscored) else None
+def _all_scored(opinions: Opinions | None) -> Opinions | None:
+    return opinions if opinions and _first_kind(opinions) is None else None
+
+
+def _first_kind(opinions: Opinions | None) -> str | None:
+    """Why the first one without a score has none; None: each has one."""
+    return next((one.kind for one in (opinions or {}).values() if isinstance(one, Unscored)), None)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, create_model
+from pydantic import AfterValidator, WithJsonSchema, create_model
 
-from tasks.foundation.demo.elements import ReplyModel
-from tasks.foundation.settings.taxonomies import taxonomy
+from tasks.foundation.settings.taxonomies import Label, taxonomy
+from tasks.foundation.texts.replies import PartsReply, Remark, ReplyModel, asked
 
 RUBRIC = "rubric"
 SCALES: dict[str, tuple[float, ...]] = {"half": (0, 0.5, 1), "binary": (0, 1)}
@@ -37,25 +37,30 @@ def split_columns(split: Split) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(label.name for label in taxonomy(RUBRIC).group(group or "")) for group in dimensions)
 
 
-def describe_columns(names: tuple[str, ...], language: str) -> list[str]:
-    """'empathy_recognition: sees what the user feels. 1: … 0: …' for each of `names`."""
+def describe_columns(names: tuple[str, ...], language: str, *, half: bool = False) -> list[str]:
+    """'empathy_recognition: sees what the user feels. 1: … 0: …' for each of `names`; with `half`, also '0.5: …'."""
     labels = {label.name: label for label in taxonomy(RUBRIC).labels}
-    colon = "：" if language == "zh" else ": "
-    return [f"{name}{colon}{labels[name].zh if language == 'zh' else labels[name].definition}" for name in names]
+    return [_describe(labels[name], language, half=half) for name in names]
+
+
+def _describe(label: Label, language: str, *, half: bool) -> str:
+    if language == "zh":
+        return f"{label.name}：{label.zh}" + (f"0.5：{label.half_zh}" if half else "")
+    return f"{label.name}: {label.definition}" + (f" 0.5: {label.half}" if half else "")
 
 
 @cache
-def make_turn_reply(names: tuple[str, ...], scale: Scale) -> type[BaseModel]:
+def make_turn_reply(names: tuple[str, ...], scale: Scale) -> type[PartsReply]:
     """A reason and a score for each of `names`, by name: none can be missed, repeated or swapped."""
-    score = create_model("SubScore", __base__=SubReason, score=(_one_of(SCALES[scale]), ...))
-    fields: dict[str, Any] = dict.fromkeys(names, (score, ...))
-    return create_model("TurnOpinion", __base__=ReplyModel, **fields)
+    score = create_model("SubScore", __base__=SubReason, score=(_one_of(SCALES[scale]), asked("1 best", "1 为最好")))
+    fields: dict[str, Any] = dict.fromkeys(names, (score, asked("reason and score", "理由和分数")))
+    return create_model("TurnOpinion", __base__=PartsReply, **fields)
 
 
 class SubReason(ReplyModel):
     """The reason comes before the score it is for."""
 
-    reason: str = Field(min_length=1, max_length=120)
+    reason: Remark = asked("what in the answer the score rests on", "打分所依据的回答内容")
 
 
 def _one_of(scale: tuple[float, ...]) -> Any:

@@ -12,14 +12,15 @@ awareness_scores, interaction_scores, turn_judgements and final_intent_judgement
 | a turn         | 1 or 3   | rubric, persona, conversation up to the turn          | no answer: 0 each               |
 | a final intent | 1        | the final intent, the whole conversation              | target's fault: not met, 1 of 5 |
 
-Requests are in `judging.prompt_language`, whatever language is judged. A judgement that stays unreadable is a
-row with NULL scores and `unscored_kind`; an interaction void by infrastructure or the partner is one too, while
-void conversations get no row and count as filtered. Failures that may pass later make the thing a reject.
+Requests are in `judging.prompt_language`, whatever language is judged. Criteria of a reply that cannot be used are
+asked for again, without the others. A judgement that stays unreadable is a row with NULL scores and `unscored_kind`; an
+interaction void by infrastructure or the partner is one too, while void conversations get no row and count as filtered.
+Failures that may pass later make the thing a reject.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,20 +31,32 @@ from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.settings.sections import JudgingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
+from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.replies import PartsReply
 from tasks.judging.cases import Case, FinalIntentCase, InteractionCase, PredictionCase, TurnCase, load_cases
 from tasks.judging.compare import read_answer
 from tasks.judging.families import Party, check_families
 from tasks.judging.prompts import (
-    AWARENESS,
-    FINAL,
-    INTERACTION,
-    TURN,
+    STYLES,
+    AwarenessOpinion,
     FinalInputs,
+    FinalOpinion,
+    InteractionOpinion,
+    JudgePrompts,
     TurnInputs,
     make_awareness_inputs,
     make_interaction_inputs,
+    make_opinion_reply,
 )
-from tasks.judging.rows import Judge, Unscored, make_awareness_row, make_final_row, make_interaction_row, make_turn_row
+from tasks.judging.rows import (
+    DIMENSIONS,
+    Judge,
+    Unscored,
+    make_awareness_row,
+    make_final_row,
+    make_interaction_row,
+    make_turn_row,
+)
 from tasks.judging.rubric import RUBRIC, describe_columns, make_turn_reply, split_columns
 from tasks.judging.worklist import list_cases
 
@@ -90,29 +103,50 @@ class JudgeSession:
         return Judge(self.context.member, self.context.model(self.context.member).family)
 
     @property
-    def language(self) -> str:
+    def language(self) -> Language:
         return self.context.settings.judging.prompt_language
+
+    @property
+    def prompts(self) -> JudgePrompts:
+        return STYLES[self.context.settings.judging.style]
 
     async def opinion(
         self, prompt: Prompt[Any, Any], inputs: BaseModel, purpose: str, reply: type[BaseModel] | None = None
     ) -> Any:
-        """The judge's reply, or why there is none; failures that may pass later are raised."""
+        """The judge's reply; ModelError where there is none."""
         section = self.context.settings.judging
+        return await self.ask(
+            prompt,
+            inputs,
+            language=self.language,
+            alias=self.judge.alias,
+            purpose=purpose,
+            temperature=section.temperature,
+            max_tokens=section.max_tokens,
+            reply=reply,
+        )
+
+    async def opinions(
+        self, names: tuple[str, ...], ask: Callable[[tuple[str, ...]], Awaitable[PartsReply]]
+    ) -> dict[str, Any]:
+        """The judge's opinion by name of what is judged; of what it gave none, why."""
+
+        async def ask_some(some: tuple[str, ...]) -> dict[str, Any]:
+            return (await ask(some)).parts
+
+        kind, found = "invalid", dict[str, Any]()
         try:
-            return await self.ask(
-                prompt,
-                inputs,
-                language=self.language,
-                alias=self.judge.alias,
-                purpose=purpose,
-                temperature=section.temperature,
-                max_tokens=section.max_tokens,
-                reply=reply,
-            )
+            found = await self.ask.in_parts(names, ask_some)
         except ModelError as error:
-            if error.may_pass_later:
-                raise
-            return Unscored(error.kind)
+            kind = raise_if_passing(error).kind
+        return {name: found.get(name, Unscored(kind)) for name in names}
+
+
+def raise_if_passing(error: ModelError) -> Unscored:
+    """Why there is no score; failures that may pass later are raised."""
+    if error.may_pass_later:
+        raise error
+    return Unscored(error.kind)
 
 
 async def work(context: StageContext, case: Case, ask: Asker) -> Rows:
@@ -131,56 +165,75 @@ async def work(context: StageContext, case: Case, ask: Asker) -> Rows:
 
 async def _judge_prediction(bench: JudgeSession, case: PredictionCase) -> Rows:
     answer = read_answer(case.item.gold, case.prediction)
-    opinion = None
-    if answer:
-        opinion = await bench.opinion(AWARENESS, make_awareness_inputs(case.item, answer), "awareness_judge")
-    return {"awareness_scores": [make_awareness_row(case.prediction, bench.judge, opinion)]}
+
+    async def ask(criteria: tuple[str, ...]) -> PartsReply:
+        inputs = make_awareness_inputs(criteria, case.item, answer)
+        reply = make_opinion_reply(AwarenessOpinion, criteria)
+        found: PartsReply = await bench.opinion(bench.prompts.awareness, inputs, "awareness_judge", reply)
+        return found
+
+    opinions = await bench.opinions(tuple(AwarenessOpinion.model_fields), ask) if answer else None
+    return {"awareness_scores": [make_awareness_row(case.prediction, bench.judge, opinions)]}
 
 
 async def _judge_interaction(bench: JudgeSession, case: InteractionCase) -> Rows:
     interaction = case.interaction
-    opinion, by_rule = None, True
+
+    async def ask(criteria: tuple[str, ...]) -> PartsReply:
+        inputs = make_interaction_inputs(criteria, case.episode, case.turns, bench.language)
+        reply = make_opinion_reply(InteractionOpinion, criteria)
+        found: PartsReply = await bench.opinion(bench.prompts.interaction, inputs, "interaction_judge", reply)
+        return found
+
+    opinions, by_rule = None, interaction.fault != "none"
     if interaction.fault in ("infra", "partner"):
-        opinion = Unscored(f"{interaction.fault}_fault")
-    elif interaction.fault == "none":
-        inputs = make_interaction_inputs(case.episode, case.turns, bench.language)
-        opinion, by_rule = await bench.opinion(INTERACTION, inputs, "interaction_judge"), False
-    row = make_interaction_row(interaction.interaction_id, bench.judge, opinion, by_rule=by_rule)
+        opinions = dict.fromkeys(DIMENSIONS, Unscored(f"{interaction.fault}_fault"))
+    elif not by_rule:
+        opinions = await bench.opinions(DIMENSIONS, ask)
+    row = make_interaction_row(interaction.interaction_id, bench.judge, opinions, by_rule=by_rule)
     return {"interaction_scores": [row]}
 
 
 async def _judge_turn(bench: JudgeSession, case: TurnCase) -> Rows:
-    opinions: dict[str, BaseModel | Unscored] | None = None
+    opinions: dict[str, Any] | None = None
     if case.answered:
         opinions = {}
         for names in split_columns(bench.context.settings.judging.split):
-            opinions |= dict.fromkeys(names, await _judge_columns(bench, case, names))
+            opinions |= await _judge_columns(bench, case, names)
     row = make_turn_row(case.conversation_id, case.turn_index, bench.judge, opinions)
     return {"turn_judgements": [row]}
 
 
-async def _judge_columns(bench: JudgeSession, case: TurnCase, names: tuple[str, ...]) -> BaseModel | Unscored:
-    """The judge's reply for some of the sub-indicators."""
-    scale = bench.context.settings.judging.subscore_scale
-    inputs = TurnInputs(
-        half=scale == "half",
-        rubric=describe_columns(names, bench.language),
-        persona=case.persona,
-        conversation=list(case.conversation),
-    )
-    found: BaseModel | Unscored = await bench.opinion(TURN, inputs, "turn_judge", make_turn_reply(names, scale))
-    return found
+async def _judge_columns(bench: JudgeSession, case: TurnCase, names: tuple[str, ...]) -> dict[str, Any]:
+    """The judge's opinion on some of the sub-indicators."""
+    section = bench.context.settings.judging
+    scale, half = section.subscore_scale, section.subscore_scale == "half"
+
+    async def ask(some: tuple[str, ...]) -> PartsReply:
+        inputs = TurnInputs(
+            half=half,
+            rubric=describe_columns(some, bench.language, half=half and section.style == "paper"),
+            persona=case.persona,
+            conversation=list(case.conversation),
+        )
+        found: PartsReply = await bench.opinion(bench.prompts.turn, inputs, "turn_judge", make_turn_reply(some, scale))
+        return found
+
+    return await bench.opinions(names, ask)
 
 
 async def _judge_final_intent(bench: JudgeSession, case: FinalIntentCase) -> Rows:
-    opinion = None
+    opinion: FinalOpinion | Unscored | None = None
     if not case.target_at_fault:
         inputs = FinalInputs(
             final_intent=case.final_intent,
             conversation=list(case.conversation),
             unanswered=case.unanswered,
         )
-        opinion = await bench.opinion(FINAL, inputs, "final_judge")
+        try:
+            opinion = await bench.opinion(bench.prompts.final, inputs, "final_judge")
+        except ModelError as error:
+            opinion = raise_if_passing(error)
     return {"final_intent_judgements": [make_final_row(case.conversation_id, bench.judge, opinion)]}
 
 
@@ -212,7 +265,7 @@ STAGE = Stage(
     load_items=load_cases,
     work=work,
     worked=("awareness_scores", "interaction_scores", "turn_judgements", "final_intent_judgements"),
-    prompts=(AWARENESS, INTERACTION, TURN, FINAL),
+    prompts=tuple(prompt for style in STYLES.values() for prompt in style.all),
     taxonomies=(RUBRIC, "talkway"),
     roles=lambda settings: {"judges": settings.judging.judges},
     check=check,

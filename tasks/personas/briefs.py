@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from tasks.foundation.settings.sections import PerLanguage
 from tasks.foundation.stage import Stored, TableWriter
 from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.replies import cut_text
 from tasks.personas.characters import BRIEFS, CharacterBrief, draw_brief
 from tasks.personas.inspirations import Inspiration, draw_of_pool, inspire_by_persona, take_turns
 from tasks.personas.pool import Pool
@@ -29,11 +30,13 @@ class _Writer:
 
     table: TableWriter
     seed: int
+    most: int
     ids: dict[tuple[Language, int], str] = field(default_factory=dict)
     _waiting: list[CharacterBrief] = field(default_factory=list)
 
     def add(self, language: Language, number: int, inspiration: Inspiration) -> None:
-        brief = draw_brief(language, number, inspiration, self.seed)
+        shown = replace(inspiration, text=cut_text(inspiration.text, self.most))
+        brief = draw_brief(language, number, shown, self.seed)
         self.ids[language, number] = brief.character_id
         self._waiting.append(brief)
         if len(self._waiting) >= AT_ONCE:
@@ -45,10 +48,18 @@ class _Writer:
 
 
 def write_briefs(
-    characters: PerLanguage, pools: Sequence[Pool], corpora: Corpora, candidates: Stored, table: TableWriter, seed: int
+    characters: PerLanguage,
+    pools: Sequence[Pool],
+    corpora: Corpora,
+    candidates: Stored,
+    table: TableWriter,
+    *,
+    seed: int,
+    most: int,
 ) -> list[str]:
-    """Writes the brief of every character; their ids by language and number."""
-    writer = _Writer(table, seed)
+    """Writes the brief of every character, inspired by at most so many characters of a text; their ids by language and
+    number."""
+    writer = _Writer(table, seed, most)
     pools = sorted((pool for pool in pools if pool.kept), key=lambda pool: pool.name)
     ends = [draw_of_pool(pool.kept_ids, characters.en, characters.zh, seed) for pool in pools]
     inspired: dict[int, list[tuple[Language, int, str]]] = {}

@@ -20,8 +20,6 @@ from tasks.foundation.settings.sections import InspirationSource
 from tasks.foundation.sources import SourceRow, open_source
 from tasks.foundation.sources.values import one_line
 
-INSPIRATION_CHARACTERS = 320
-"""Of the inspiring text; it is to inspire, and tiny models pay for every word."""
 LONGEST_TEXT = 2000
 """Characters of an inspiring text that are looked at."""
 
@@ -33,7 +31,7 @@ _IDENTITY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Inspiration:
-    """The beginning of one text; `where` is its pool, or its file or dataset and line (of a paragraph the first), or
+    """One text; `where` is its pool, or its file or dataset and line (of a paragraph the first), or
     row. `persona_id` is None for a text of a corpus."""
 
     text: str
@@ -43,7 +41,7 @@ class Inspiration:
 
 def inspire_by_persona(persona_id: str, description: str, pool: str) -> Inspiration:
     """What a persona inspires with: not who they are, which the drawn attributes replace."""
-    return Inspiration(cut_to_sentences(remove_identity(description), INSPIRATION_CHARACTERS), pool, persona_id)
+    return Inspiration(remove_identity(description), pool, persona_id)
 
 
 def remove_identity(description: str) -> str:
@@ -53,19 +51,6 @@ def remove_identity(description: str) -> str:
     'He keeps bees. Hobbies: chess.'
     """
     return _IDENTITY.sub("", description).strip() or description
-
-
-def cut_to_sentences(text: str, most: int) -> str:
-    """The first sentences of `text` that fit into `most` characters, or its first words where none does.
-
-    >>> cut_to_sentences("She sings. She dances.", 15)
-    'She sings.'
-    """
-    if len(text) <= most:
-        return text
-    cut = text[:most]
-    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)|[。！？]", cut)]
-    return cut[: ends[-1]] if ends else cut.rsplit(" ", 1)[0]
 
 
 def draw_of_pool(ids: Sequence[str], first: int, last: int, seed: int) -> tuple[list[int], list[int]]:
@@ -93,10 +78,7 @@ def draw_texts(texts: Iterable[Inspiration], wanted: int, seed: int) -> list[Ins
         else:
             continue
         keys.add(key)
-    return [
-        Inspiration(cut_to_sentences(each.text, INSPIRATION_CHARACTERS), each.where)
-        for _, each in sorted(held, key=lambda entry: -entry[0])
-    ]
+    return [each for _, each in sorted(held, key=lambda entry: -entry[0])]
 
 
 def take_turns(there: Sequence[int], count: int) -> list[tuple[int, int]]:

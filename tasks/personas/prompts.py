@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict
 
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import BigFive
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.replies import Background, Label, Name, Phrase, ReplyModel, asked
 from tasks.personas.characters import CharacterBrief
 
 _GENDER = {"en": {"M": "male", "F": "female"}, "zh": {"M": "男", "F": "女"}}
@@ -32,25 +32,19 @@ class DesignInputs(Inputs):
     inspiration: str
 
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
-Short = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
-Story = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=240)]
-
-
-class CharacterSketch(BaseModel):
-    """What the designer writes; the lengths bound what small models may run on to."""
+class CharacterSketch(ReplyModel):
+    """What the designer writes."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Name = Field(description="full name, newly invented")
-    background: Story = Field(description="life story in two sentences")
-    hobby: Short = Field(description="one or two hobbies")
-    education: Short = Field(description="education, fitting the age")
-    occupation: Short = Field(description="occupation, fitting the age")
-    culture: Short = Field(description="cultural background")
-    relationship: Line = Field(description="the important people in the character's life")
-    speaking_style: Line = Field(description="how the character talks: tone, pace, favourite expressions")
+    name: Name = asked("full name, newly invented", "新起的姓名")
+    background: Background = asked("where they come from and what happened to them", "从哪里来、经历过什么")
+    hobby: Phrase = asked("what they do for fun", "平时爱做什么")
+    education: Phrase = asked("what they learned, fitting the age", "读过什么书，与年龄相符")
+    occupation: Phrase = asked("what they work as, fitting the age", "做什么工作，与年龄相符")
+    culture: Phrase = asked("the culture they grew up in", "在怎样的文化中长大")
+    relationship: Label = asked("the important people in their life", "身边有哪些重要的人")
+    speaking_style: Label = asked("how they talk: tone, pace, favourite expressions", "怎样说话：语气、快慢、口头禅")
 
 
 DESIGN = Prompt("personas/design", inputs=DesignInputs, reply=CharacterSketch)

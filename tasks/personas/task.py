@@ -88,7 +88,8 @@ def prepare(context: StageContext) -> Prepared:
             )
             for language in LANGUAGES
         }
-        items = write_briefs(section.characters, pools, corpora, candidates.stored, briefs, seed)
+        most = context.settings.text_limits.inspiration
+        items = write_briefs(section.characters, pools, corpora, candidates.stored, briefs, seed=seed, most=most)
     return Prepared(
         items,
         {
@@ -209,6 +210,7 @@ STAGE = Stage(
     drafts=(BRIEFS, DRAFTS),
     prompts=(DESIGN,),
     taxonomies=TAXONOMIES,
+    text_limits=("inspiration",),
     encodes=True,
     roles=lambda settings: {"designer": [settings.personas.designer]},
     check=check,

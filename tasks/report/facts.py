@@ -116,6 +116,7 @@ _SHOWN = (
     "run.seed",
     "interaction.max_turns",
     "conversation.max_turns",
+    "judging.style",
     "judging.subscore_scale",
     "judging.split",
     "judging.subsample",

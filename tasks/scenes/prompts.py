@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import ConfigDict, create_model
 
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.scenes import SeedDialogue
 from tasks.foundation.tables.types import Language
-
-Goal = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=200)]
-Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+from tasks.foundation.texts.replies import Goal, Phrase, ReplyModel, asked
 
 
 class DistilInputs(Inputs):
@@ -21,31 +19,32 @@ class DistilInputs(Inputs):
     dialogue: str
 
 
-class Distilled(BaseModel):
+GOAL_TYPE: Any = asked("the goal type that fits best", "最合适的目标类型")
+
+
+class Distilled(ReplyModel):
     """What the distiller writes; `distilled()` narrows `goal_type` to the taxonomy's labels."""
 
     model_config = ConfigDict(extra="forbid")
 
-    topic: Phrase = Field(description="what the dialogue is about")
-    goal1: Goal = Field(description="what participant 1 wants to achieve, without names")
-    goal2: Goal = Field(description="what participant 2 wants to achieve, without names")
-    goal_type: str = Field(description="one of the goal types")
-    time: Phrase = Field(description="when it takes place")
-    location: Phrase = Field(description="where, and in what surroundings")
-    atmosphere: Phrase = Field(description="mood of the scene")
-    domain: Phrase = Field(description="area of life")
-
-
-DISTIL: Prompt[DistilInputs, Distilled] = Prompt("scenes/distil", inputs=DistilInputs)
-"""Its reply model is made at run time: `distilled()`."""
+    topic: Phrase = asked("what the dialogue is about", "对话谈的是什么")
+    goal1: Goal = asked("what participant 1 wants to achieve, without names", "参与者1想达成什么，不出现人名")
+    goal2: Goal = asked("what participant 2 wants to achieve, without names", "参与者2想达成什么，不出现人名")
+    goal_type: str = GOAL_TYPE
+    time: Phrase = asked("when it takes place", "何时发生")
+    location: Phrase = asked("where, and in what surroundings", "在哪里，周围是什么样")
+    atmosphere: Phrase = asked("mood of the scene", "现场的气氛")
+    domain: Phrase = asked("area of life", "属于哪个生活领域")
 
 
 @cache
 def distilled() -> type[Distilled]:
     """`Distilled` with `goal_type` as a closed set of the labels of configs/taxonomies/goal_type.yaml."""
     labels: Any = Literal[taxonomy("goal_type").names]
-    goal_type = (labels, Field(description="one of the goal types"))
-    return create_model("Distilled", __base__=Distilled, goal_type=goal_type)
+    return create_model("Distilled", __base__=Distilled, goal_type=(labels, GOAL_TYPE))
+
+
+DISTIL = Prompt("scenes/distil", inputs=DistilInputs, reply=distilled)
 
 
 def distil_inputs(seed: SeedDialogue) -> DistilInputs:

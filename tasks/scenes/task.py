@@ -28,7 +28,7 @@ from tasks.foundation.texts.dedupe import find_duplicates, warn_if_most_dropped
 from tasks.foundation.texts.similarity import measure_likeness
 from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.goals import join_goals, without_names
-from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs, distilled
+from tasks.scenes.prompts import DISTIL, Distilled, distil_inputs
 from tasks.scenes.sampling import Sample, draw, find_surplus
 from tasks.scenes.wanted import FILTERS, filter_rules
 
@@ -96,7 +96,6 @@ async def work(context: StageContext, seed: SeedDialogue, ask: Asker) -> Rows:
         purpose="distil",
         temperature=section.temperature,
         max_tokens=section.max_tokens,
-        reply=distilled(),
     )
     return {DRAFTS.name: [as_scene(seed, reply)]}
 

@@ -10,36 +10,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from types import GenericAlias
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter, create_model
 
-from tasks.foundation.demo.elements import ElementKind, ReplyModel, find_kind, make_value_type
+from tasks.foundation.demo.elements import CATALOGUE, NUMBERED, ElementKind, find_kind, make_value_type, path_of
 from tasks.foundation.demo.records import Record, write_transcript
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
+from tasks.foundation.texts.replies import PartsReply, Remark, ReplyModel, asked
 from tasks.voting.ballots import REJECT, Ballot
 
 MOST_CHANGES = 12
 """No review lists more changes; a model that would change more names the gravest. Unlisted labels stay."""
 
-TOKENS_A_CHANGE = 100
-TOKENS_A_VOTE = 50
-"""Room in `voting.max_tokens` for one change and one vote: what a request asks for must fit its budget."""
+CANDIDATE: Any = asked(
+    "the number of the candidate that fits best; null: undecided", "最合适的候选编号；null 为无法判断"
+)
+ELEMENT: Any = asked("the label in question", "所指的标签")
+ACTION: Any = asked("edit: put the label right; reject: remove it", "edit 为改正，reject 为删去")
+VALUE: Any = asked("what the label should be; only of an edit", "应有的标签，仅 edit 需要")
+REASON: Any = asked("why", "理由")
+CHANGES: Any = asked("the labels that are wrong, the gravest first", "有误的标签，最严重的在前")
 
 
-class ReviewReply(ReplyModel):
+class ReviewReply(PartsReply):
     """The labels an annotator would change; `review_reply` gives `changes` its type."""
 
-    changes: list[Any]
+    listed: ClassVar[str] = "changes"
+
+    changes: list[Any] = CHANGES
 
 
 class Choice(ReplyModel):
     """One vote; `vote_reply` bounds `candidate` by the number of candidates. Null: abstains."""
 
-    reason: str = Field(min_length=1, max_length=100)
-    candidate: int | None
+    reason: Remark = REASON
+    candidate: int | None = CANDIDATE
 
 
 class ReviewInputs(Inputs):
@@ -63,10 +71,6 @@ class VoteInputs(Inputs):
     questions: list[str]
 
 
-REVIEW: Prompt[ReviewInputs, ReviewReply] = Prompt("voting/review", inputs=ReviewInputs)
-VOTE: Prompt[VoteInputs, ReplyModel] = Prompt("voting/vote", inputs=VoteInputs)
-
-
 @cache
 def make_review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
     """At most `most` changes to any of `paths`: an edit with a value of the element's type, or a rejection."""
@@ -81,13 +85,13 @@ def make_review_reply(paths: tuple[str, ...], most: int) -> type[BaseModel]:
     place_of = {path: str(place) for place, (_, group) in enumerate(by_type.values()) for path in group}
 
     def option_of(change: Any) -> str | None:
-        plain = change if isinstance(change, dict) else change.model_dump()
+        plain = change.model_dump() if isinstance(change, BaseModel) else change if isinstance(change, dict) else {}
         return REJECT if plain.get("action") == REJECT else place_of.get(str(plain.get("element")))
 
     union: Any = Union[tuple(options)]  # noqa: UP007
     either = Annotated[union, Discriminator(option_of), Field(json_schema_extra=_as_any_of)]
     changes: Any = Annotated[GenericAlias(list, (either,)), Field(max_length=most)]
-    return create_model("ReviewReply", __base__=ReviewReply, changes=(changes, ...))
+    return create_model("ReviewReply", __base__=ReviewReply, changes=(changes, CHANGES))
 
 
 @cache
@@ -97,19 +101,22 @@ def _type_name(kind: ElementKind) -> str:
 
 def _make_edit(kind: ElementKind, paths: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {
-        "element": (Literal[tuple(paths)], ...),
-        "action": (Literal["edit"], ...),
-        "value": (make_value_type(kind), ...),
-        "reason": (Annotated[str, Field(min_length=1, max_length=120)], ...),
+        "element": (Literal[tuple(paths)], ELEMENT),
+        "action": (Literal["edit"], ACTION),
+        "value": (
+            make_value_type(kind),
+            VALUE,
+        ),
+        "reason": (Remark, REASON),
     }
     return create_model("Edit", __base__=ReplyModel, **fields)
 
 
 def _make_rejection(paths: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {
-        "element": (Literal[tuple(paths)], ...),
-        "action": (Literal["reject"], ...),
-        "reason": (Annotated[str, Field(min_length=1, max_length=120)], ...),
+        "element": (Literal[tuple(paths)], ELEMENT),
+        "action": (Literal["reject"], ACTION),
+        "reason": (Remark, REASON),
     }
     return create_model("Rejection", __base__=ReplyModel, **fields)
 
@@ -120,30 +127,45 @@ def _as_any_of(schema: dict[str, Any]) -> None:
 
 
 @cache
-def make_vote_reply(candidates: tuple[int, ...]) -> type[BaseModel]:
+def make_vote_reply(candidates: tuple[int, ...]) -> type[PartsReply]:
     """One choice a question; `candidates` says how many each question has."""
     fields: dict[str, Any] = {}
     for number, count in enumerate(candidates, start=1):
         index: Any = Annotated[int, Field(ge=0, le=count - 1)]
         fields[name_question_field(number)] = (
-            create_model("Choice", __base__=Choice, candidate=(index | None, ...)),
-            ...,
+            create_model("Choice", __base__=Choice, candidate=(index | None, CANDIDATE)),
+            asked(f"the vote on question {number}", f"对问题{number}的投票"),
         )
-    return create_model("VoteReply", __base__=ReplyModel, **fields)
+    return create_model("VoteReply", __base__=PartsReply, **fields)
 
 
 def name_question_field(number: int) -> str:
     return f"question_{number}"
 
 
-def limit_changes(labels: int, max_tokens: int) -> int:
+EVERY_PATH = tuple(path_of(kind, 1 if kind.group in NUMBERED else None) for kind in CATALOGUE if kind.reviewed)
+"""One label of each kind that is reviewed."""
+
+REVIEW: Prompt[ReviewInputs, BaseModel] = Prompt(
+    "voting/review", inputs=ReviewInputs, reply=lambda: make_review_reply(EVERY_PATH, MOST_CHANGES)
+)
+VOTE: Prompt[VoteInputs, PartsReply] = Prompt("voting/vote", inputs=VoteInputs, reply=lambda: make_vote_reply((2, 3)))
+
+
+def limit_changes(labels: int, max_tokens: int, remark_words: int) -> int:
     """How many changes a review of so many labels may list."""
-    return min(labels, MOST_CHANGES, max(1, max_tokens // TOKENS_A_CHANGE))
+    return min(labels, MOST_CHANGES, max(1, max_tokens // _count_tokens(76, remark_words)))
 
 
-def limit_votes(max_tokens: int) -> int:
+def limit_votes(max_tokens: int, remark_words: int) -> int:
     """How many labels one request may put to the vote."""
-    return max(1, max_tokens // TOKENS_A_VOTE)
+    return max(1, max_tokens // _count_tokens(26, remark_words))
+
+
+def _count_tokens(bare: int, remark_words: int) -> int:
+    """Room in `voting.max_tokens` for one change or vote with its reason: what a request asks for must fit its budget.
+    Chinese takes two tokens for what is a word in English."""
+    return bare + 2 * remark_words
 
 
 def make_review_inputs(record: Record, labels: dict[str, Any], most: int) -> ReviewInputs:

@@ -14,7 +14,7 @@ review or vote, never a failure of the dialogue.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -55,24 +55,31 @@ class PanelSession:
     member: Member
     record: Record
 
-    async def reply(self, prompt: Any, inputs: Any, purpose: str, model: Any) -> Any:
-        """The reply, or None when it stays unreadable; failures that may pass later are raised."""
+    async def ask_model(self, prompt: Any, inputs: Any, purpose: str, model: Any) -> Any:
+        """The reply; ModelError where there is none to be had."""
         section = self.context.settings.voting
+        return await self.ask(
+            prompt,
+            inputs,
+            language=self.record.dialogue.language,
+            alias=self.member.alias,
+            purpose=purpose,
+            temperature=section.temperature,
+            max_tokens=section.max_tokens,
+            reply=model,
+        )
+
+    async def in_parts(
+        self, paths: tuple[str, ...], ask: Callable[[tuple[str, ...]], Awaitable[dict[str, T]]]
+    ) -> dict[str, T]:
+        """What there is for each path; nothing for those that stay unreadable. Failures that may pass later are
+        raised."""
         try:
-            return await self.ask(
-                prompt,
-                inputs,
-                language=self.record.dialogue.language,
-                alias=self.member.alias,
-                purpose=purpose,
-                temperature=section.temperature,
-                max_tokens=section.max_tokens,
-                reply=model,
-            )
+            return await self.ask.in_parts(paths, ask)
         except ModelError as error:
             if error.may_pass_later:
                 raise
-            return None
+            return {}
 
 
 def make_panel(context: StageContext) -> Panel:
@@ -103,7 +110,7 @@ async def work(context: StageContext, record: Record, ask: Asker) -> Rows:
         ]
         for section in sections
     ]
-    most = limit_votes(context.settings.voting.max_tokens)
+    most = limit_votes(context.settings.voting.max_tokens, context.settings.text_limits.remark_words)
     together = [part for section in ballots for part in _split_ballots([one for one in section if one.disputed], most)]
     choices = await run_side_by_side(_vote(voice, together) for voice in voices)
     return _make_rows(record.dialogue.dialogue_id, panel, [b for section in ballots for b in section], answers, choices)
@@ -135,26 +142,38 @@ async def run_side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 async def _review(voice: PanelSession, sections: Sequence[Labels]) -> dict[str, ReviewAnswer]:
     """One annotator's answers to all labels, by path."""
+    settings = voice.context.settings
     answers: dict[str, ReviewAnswer] = {}
-    for labels in sections:
-        most = limit_changes(len(labels), voice.context.settings.voting.max_tokens)
-        inputs = make_review_inputs(voice.record, labels, most)
-        reply = await voice.reply(REVIEW, inputs, "review", make_review_reply(tuple(labels), most))
-        answers |= read_answers(reply, labels)
+    for section in sections:
+
+        async def review(paths: tuple[str, ...], section: Labels = section) -> dict[str, ReviewAnswer]:
+            labels = {path: section[path] for path in paths}
+            most = limit_changes(len(labels), settings.voting.max_tokens, settings.text_limits.remark_words)
+            inputs = make_review_inputs(voice.record, labels, most)
+            return read_answers(await voice.ask_model(REVIEW, inputs, "review", make_review_reply(paths, most)), labels)
+
+        found = await voice.in_parts(tuple(section), review)
+        answers |= {path: found.get(path, ReviewAnswer(None)) for path in section}
     return answers
 
 
-def read_answers(reply: ReviewReply | None, labels: Labels) -> dict[str, ReviewAnswer]:
+def read_answers(reply: ReviewReply, labels: Labels) -> dict[str, ReviewAnswer]:
     """The answer to each label shown. Unlisted labels are kept, and an edit to the same value is a keep; a
-    label with two different answers has none that can be read."""
-    if reply is None:
-        return dict.fromkeys(labels, ReviewAnswer(None))
+    label with two different answers has none that can be read. Of a reply whose list has items that cannot be used, or
+    was cut off, there is no answer to the labels that these may be of."""
     given: dict[str, ReviewAnswer] = {}
     for change in reply.changes:
         answer = _read_answer(change, labels[change.element])
         if not _same(given.setdefault(change.element, answer), answer):
             given[change.element] = ReviewAnswer(None)
-    return {path: given.get(path, ReviewAnswer("keep")) for path in labels}
+    unclear = _list_unclear(reply.lost, labels)
+    return {path: given.get(path, ReviewAnswer("keep")) for path in labels if path in given or path not in unclear}
+
+
+def _list_unclear(lost: Sequence[Any], labels: Labels) -> Collection[str]:
+    """The labels that lost changes may be of: those that they name; all, where one names none that is shown."""
+    named = [str(item.get("element")) if isinstance(item, dict) else "" for item in lost]
+    return set(named) if all(name in labels for name in named) else labels.keys()
 
 
 def _read_answer(change: Any, original: Any) -> ReviewAnswer:
@@ -173,11 +192,18 @@ def _same(one: ReviewAnswer, other: ReviewAnswer) -> bool:
 async def _vote(voice: PanelSession, sections: Sequence[Sequence[Ballot]]) -> dict[str, Choice | None]:
     """One panel member's choices on all disputed labels, by path. None: its reply could not be read."""
     choices: dict[str, Choice | None] = {}
-    for ballots in sections:
-        model = make_vote_reply(tuple(len(ballot.candidates) for ballot in ballots))
-        reply = await voice.reply(VOTE, make_vote_inputs(voice.record, ballots), "vote", model)
-        for number, ballot in enumerate(ballots, start=1):
-            choices[ballot.path] = getattr(reply, name_question_field(number), None)
+    for section in sections:
+        by_path = {ballot.path: ballot for ballot in section}
+
+        async def vote(paths: tuple[str, ...], by_path: Mapping[str, Ballot] = by_path) -> dict[str, Choice]:
+            ballots = [by_path[path] for path in paths]
+            model = make_vote_reply(tuple(len(ballot.candidates) for ballot in ballots))
+            reply = await voice.ask_model(VOTE, make_vote_inputs(voice.record, ballots), "vote", model)
+            fields = {name_question_field(number): path for number, path in enumerate(paths, start=1)}
+            return {fields[name]: choice for name, choice in reply.parts.items()}
+
+        found = await voice.in_parts(tuple(by_path), vote)
+        choices |= {path: found.get(path) for path in by_path}
     return choices
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tasks.foundation import ROOT
@@ -20,18 +22,28 @@ def name_of(file: Path) -> str:
     return f"{file.parent.name}/{file.stem}"
 
 
-@pytest.mark.parametrize("file", REPORTS, ids=name_of)
-def test_a_report_has_columns_and_no_rows_on_an_empty_store(file: Path, tmp_path: Path) -> None:
-    with open_views(Layout(tmp_path)) as connection:
-        answer = connection.execute(file.read_text(encoding="utf-8"))
-        assert answer.description
-        assert answer.fetchall() == []
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_views(Layout(tmp_path_factory.mktemp("empty"))) as connection:
+        yield connection
 
 
-@pytest.mark.parametrize("file", REPORTS, ids=name_of)
-def test_a_report_has_rows_where_there_is_something_to_report(file: Path) -> None:
+@pytest.fixture(scope="module")
+def filled() -> Iterator[duckdb.DuckDBPyConnection]:
     with tables_of(good()) as connection:
-        assert connection.execute(file.read_text(encoding="utf-8")).fetchall()
+        yield connection
+
+
+@pytest.mark.parametrize("file", REPORTS, ids=name_of)
+def test_a_report_has_columns_and_no_rows_on_an_empty_store(file: Path, empty: duckdb.DuckDBPyConnection) -> None:
+    answer = empty.execute(file.read_text(encoding="utf-8"))
+    assert answer.description
+    assert answer.fetchall() == []
+
+
+@pytest.mark.parametrize("file", REPORTS, ids=name_of)
+def test_a_report_has_rows_where_there_is_something_to_report(file: Path, filled: duckdb.DuckDBPyConnection) -> None:
+    assert filled.execute(file.read_text(encoding="utf-8")).fetchall()
 
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)

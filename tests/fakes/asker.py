@@ -15,6 +15,7 @@ from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.providers.scripted import from_schema
 from tasks.foundation.llm.reply import BadReply, read
 from tasks.foundation.llm.request import Request
+from tasks.foundation.settings import Settings, load_settings
 from tasks.foundation.stage import Asker
 
 SCRIPTED = ModelSpec("scripted-a", "scripted", "unused:unused", "a")
@@ -58,8 +59,10 @@ class FakeAsker(Asker):
 
     last_reply = ""
 
-    def __init__(self, answer: Answer | Mapping[str, Any] = lambda asked, model: None) -> None:
-        super().__init__("stage", "row", 0)
+    def __init__(
+        self, answer: Answer | Mapping[str, Any] = lambda asked, model: None, settings: Settings | None = None
+    ) -> None:
+        super().__init__("stage", "row", settings or load_settings("test", ["run.seed=0"]))
         self.asked: list[Asked] = []
         self._answer: Answer = (lambda asked, model: answer) if isinstance(answer, Mapping) else answer
         self._inputs: Any = None

@@ -9,10 +9,12 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkstemp
+from typing import cast
 
 import pytest
 from filelock import FileLock
@@ -21,11 +23,12 @@ from flows.server import environment, local_server
 from tasks.foundation import ROOT
 from tasks.foundation.store.commits import Commit, commits_of
 from tasks.foundation.store.layout import Layout
+from tests.flow.warm import Parent, Process
 
 PATIENCE_SECONDS = 180
 
 
-def until(true: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+def until(true: Callable[[], bool], process: Process | None = None) -> None:
     """Waits for something to come true, as long as the process runs that is to bring it about."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not true():
@@ -42,6 +45,8 @@ class Colloquy:
     module: str
     environment: Mapping[str, str]
     settings: tuple[str, ...] = ()
+    parent: Parent | None = None
+    """What its processes are forked from, where that makes no difference."""
 
     @property
     def layout(self) -> Layout:
@@ -61,31 +66,30 @@ class Colloquy:
         return self.command("run", *self._run_arguments(arguments), **environment)
 
     def command(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", self.module, *arguments],
-            env=self._environment(environment),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_SECONDS,
-        )
+        process = self._start(arguments, environment)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        return subprocess.CompletedProcess(arguments, cast(int, process.returncode), out, err)
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        """`colloquy run`, left running."""
-        return subprocess.Popen(
-            [sys.executable, "-m", self.module, "run", *self._run_arguments(arguments)],
-            env=self._environment(environment),
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=heed_the_terminal,
-        )
+    def start(self, *arguments: str, **environment: str) -> Process:
+        """`colloquy run`, left running; its errors stand in its output."""
+        return self._start(("run", *self._run_arguments(arguments)), environment, in_one=True)
+
+    def _start(self, arguments: Sequence[str], environment: Mapping[str, str], *, in_one: bool = False) -> Process:
+        given = self._environment(environment)
+        out = Path(mkstemp(dir=self.folder)[1])
+        err = out if in_one else Path(mkstemp(dir=self.folder)[1])
+        if self.parent and self.parent.suits(arguments, given):
+            return self.parent.start(self.module, arguments, given, out, err)
+        command = [sys.executable, "-m", self.module, *arguments]
+        with out.open("ab") as stdout, err.open("ab") as stderr:
+            process = subprocess.Popen(
+                command, env=given, cwd=ROOT, stdout=stdout, stderr=stderr, preexec_fn=heed_the_terminal
+            )
+        return Process(process.pid, process.poll, out, err)
 
     def end_after(self, replies: int, by: signal.Signals, *arguments: str) -> str:
         """Start a slow run, send it a signal once the cache has so many replies; its output. 0: at once in prepare."""
-        process = self.start(*arguments, COLLOQUY_SCRIPTED_LATENCY="0.2")
+        process = self.start(*arguments, COLLOQUY_SCRIPTED_LATENCY="0.1")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while len(self.replies()) < replies and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -203,8 +207,15 @@ def server_at(port: int, home: Path) -> Iterator[subprocess.Popen[bytes]]:
         local_server.stop(server)
 
 
+@pytest.fixture(scope="session")
+def parent(prefect_server: PrefectServer) -> Iterator[Parent]:
+    """What the processes of `colloquy run` are forked from: each would import for seconds."""
+    with closing(Parent({**os.environ, **prefect_server.environment})) as parent:
+        yield parent
+
+
 @pytest.fixture
-def new_toy(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Colloquy]:
+def new_toy(tmp_path: Path, prefect_server: PrefectServer, parent: Parent) -> Callable[[str], Colloquy]:
     """Makes a chain of two toy stages (40 rows, 32 items, two questions each) with a folder of its own."""
     settings = (
         "scenes.sample={en: 20, zh: 20}",
@@ -215,7 +226,7 @@ def new_toy(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Co
 
     def new(name: str) -> Colloquy:
         (tmp_path / name).mkdir()
-        return Colloquy(tmp_path / name, "tests.flow.toy", prefect_server.environment, settings)
+        return Colloquy(tmp_path / name, "tests.flow.toy", prefect_server.environment, settings, parent)
 
     return new
 

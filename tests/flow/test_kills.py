@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from flows import chain
 from tests.fakes.encoders import write_encoder
-from tests.flow.conftest import Colloquy, PrefectServer
+from tests.flow.conftest import Colloquy
+from tests.flow.warm import Parent
 
 pytestmark = pytest.mark.flow
 
@@ -49,18 +52,20 @@ def test_another_shard_size_after_the_kill_changes_nothing(toy: Colloquy, whole:
 
 
 @pytest.fixture
-def real_chain(tmp_path: Path, prefect_server: PrefectServer) -> Callable[[str], Colloquy]:
-    """Makes the real chain on scripted models and a small encoder, in a folder of its own."""
+def real_chain(tmp_path: Path) -> Iterator[Callable[[str], Colloquy]]:
+    """Makes the real chain on scripted models and a small encoder, without Prefect, in a folder of its own."""
     settings = (
         *("dialogues.max_failure_rate=1", "run.rows_in_flight=2", "run.concurrent_shards=2"),
         f"encoder.en={write_encoder(tmp_path / 'encoder')}",
     )
 
-    def new(name: str) -> Colloquy:
-        (tmp_path / name).mkdir()
-        return Colloquy(tmp_path / name, "flows.cli.main", prefect_server.environment, settings)
+    with closing(Parent(os.environ, ("tests.whole_stage", "flows.chain", "sentence_transformers"))) as parent:
 
-    return new
+        def new(name: str) -> Colloquy:
+            (tmp_path / name).mkdir()
+            return Colloquy(tmp_path / name, "tests.whole_stage", {}, settings, parent)
+
+        yield new
 
 
 def test_the_chain_killed_in_the_middle_of_every_llm_stage_ends_with_the_same_rows(

@@ -12,13 +12,14 @@ import pytest
 
 from flows.server.local_server import free_port
 from tests.flow.conftest import PATIENCE_SECONDS, Colloquy, server_at, until
+from tests.flow.warm import Process
 
 pytestmark = pytest.mark.flow
 
 QUESTIONS = 64
 
 
-def child_of(process: subprocess.Popen[str], module: str) -> int:
+def child_of(process: Process, module: str) -> int:
     found = subprocess.run(["pgrep", "-P", str(process.pid), "-f", module], capture_output=True, text=True, check=True)
     return int(found.stdout)
 
@@ -49,9 +50,9 @@ def test_a_server_that_comes_back_ends_no_run(toy: Colloquy, tmp_path: Path) -> 
         until(lambda: "scenes" in own.commits(), run)
         server.kill()
         server.wait()
+        until(lambda: "does not answer" in run.out.read_text(encoding="utf-8"), run)
     with server_at(port, home):
         output = run.communicate(timeout=PATIENCE_SECONDS)[0]
     assert run.returncode == 0, output
-    assert "does not answer" in output
     assert "Traceback" not in output
     assert set(own.commits()) == {"scenes", "curation"}

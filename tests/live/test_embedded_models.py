@@ -54,7 +54,7 @@ def call(text: str, max_tokens: int = 16) -> ProviderCall:
 
 async def test_several_requests_at_once_keep_to_the_schema(cache: ReplyCache) -> None:
     engine = Engine({"small": SMALL}, cache, run_id="r")
-    outcomes = await asyncio.gather(*(engine.ask(request(number, temperature=0.7)) for number in range(6)))
+    outcomes = await asyncio.gather(*(engine.ask(request(number, temperature=0.7)) for number in range(3)))
     assert all(isinstance(outcome.value, Verdict) for outcome in outcomes)
     record = outcomes[1].record
     assert record.prompt_tokens and record.completion_tokens
@@ -82,7 +82,7 @@ async def test_a_prompt_beyond_the_context_is_its_own_failure() -> None:
 
 
 async def test_a_call_that_takes_too_long_lets_go_of_its_caller() -> None:
-    slow = replace(call("Count to a thousand.", max_tokens=200), model=replace(SMALL, timeout_seconds=0.05))
+    slow = replace(call("Count to a thousand.", max_tokens=40), model=replace(SMALL, timeout_seconds=0.05))
     with pytest.raises(ModelError) as caught:
         await EmbeddedProvider(SMALL).call(slow)
     assert caught.value.kind == "timeout"

@@ -21,15 +21,16 @@ from tasks.foundation.store.commits import commits_of, write_commit
 from tasks.foundation.store.layout import Layout
 from tasks.release.folder import write_release
 from tasks.release.imports import import_release
+from tests.flow.conftest import PrefectServer
 from tests.unit.evaluation_build import Bench, episode, item, persona, seed
 
 KEY = "local-test-key"
 SMALL = (
     "interaction.max_turns=2",
-    "interaction.max_tokens=120",
+    "interaction.max_tokens=40",
     "conversation.max_turns=1",
-    "conversation.max_tokens=80",
-    "awareness.max_tokens=200",
+    "conversation.max_tokens=40",
+    "awareness.max_tokens=60",
 )
 
 
@@ -55,13 +56,8 @@ def url() -> Iterator[str]:
     yield f"{server.listening_address}/v1"
 
 
-def evaluate(artifacts: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **{name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"},
-        "COLLOQUY_ARTIFACTS": str(artifacts),
-        "PREFECT_HOME": str(artifacts.parent / "prefect"),
-        "LOCAL_KEY": KEY,
-    }
+def evaluate(artifacts: Path, server: PrefectServer, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **server.environment, "COLLOQUY_ARTIFACTS": str(artifacts), "LOCAL_KEY": KEY}
     settings = [word for setting in SMALL for word in ("--set", setting)]
     command = [sys.executable, "-m", "flows.cli.main", "evaluate", "--profile", "test", *arguments, *settings]
     return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
@@ -69,11 +65,13 @@ def evaluate(artifacts: Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 @pytest.mark.live
 def test_a_model_behind_a_server_is_scored_on_a_release_and_nothing_else_is_made(
-    release: Path, url: str, tmp_path: Path
+    release: Path, url: str, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     artifacts = tmp_path / "mine"
     own = ("--base-url", url, "--model", "smollm2", "--family", "smollm", "--key-env", "LOCAL_KEY")
-    done = evaluate(artifacts, "--target", "my-model", "--benchmark", str(release), "--build", "b", *own)
+    done = evaluate(
+        artifacts, prefect_server, "--target", "my-model", "--benchmark", str(release), "--build", "b", *own
+    )
     assert done.returncode == 0, done.stderr + done.stdout
     assert "my-model" in done.stdout and "overall_pooled" in done.stdout
     commits = commits_of(Layout(artifacts), "b")
@@ -82,7 +80,7 @@ def test_a_model_behind_a_server_is_scored_on_a_release_and_nothing_else_is_made
     assert commits["awareness@my-model"].usage["calls"] >= 1
     assert commits["metrics"].rows("metrics") > 0
 
-    other = evaluate(artifacts, "--target", "scripted-c", "--benchmark", "b", "--only", "demo")
+    other = evaluate(artifacts, prefect_server, "--target", "scripted-c", "--benchmark", "b", "--only", "demo")
     assert other.returncode == 0, other.stderr + other.stdout
     after = commits_of(Layout(artifacts), "b")
     assert all(after[name].to_json() == commits[name].to_json() for name in ("release", *targets)), "adds, never redoes"

@@ -29,9 +29,10 @@ class Inputs(BaseModel):
 class ShortPrompt:
     path = "bench/topic"
     fingerprint = "bench"
-    reply = Topic
+    reply_model = Topic
+    limits = frozenset[str]()
 
-    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+    def render(self, language: str, inputs: BaseModel, limits: object) -> tuple[Message, ...]:
         return (Message("user", f"{language} {inputs!r}"),)
 
 

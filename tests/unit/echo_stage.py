@@ -34,9 +34,10 @@ class EchoPrompt:
 
     path = "echo/topic"
     fingerprint = "echo"
-    reply = Topic
+    reply_model = Topic
+    limits = frozenset({"goal"})
 
-    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+    def render(self, language: str, inputs: BaseModel, limits: object) -> tuple[Message, ...]:
         return (Message("user", f"{language} {inputs!r}"),)
 
 

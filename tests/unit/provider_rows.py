@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tasks.foundation.errors import ModelError, ModelUnavailable
 from tasks.foundation.llm.failures import ProviderFailure
 from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.request import Message, ProviderCall, RawReply
+from tasks.foundation.settings.strict_yaml import load_yaml
 
 KEYS = {
     "openai": "sk-proj-SECRETsecret_SECRET-secret0123456789",
@@ -55,7 +54,7 @@ class Row:
 
 def rows_of(provider: str) -> list[Row]:
     path = Path(__file__).parents[1] / "data" / "provider_failures.yaml"
-    return [Row(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8")) if row["provider"] == provider]
+    return [Row(**row) for row in load_yaml(path.read_text(encoding="utf-8")) if row["provider"] == provider]
 
 
 def seen(outcome: RawReply | BaseException) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.awareness.prediction import shape_prediction
-from tasks.awareness.prompts import make_reply_model
+from tasks.awareness.prompts import PROMPTS
 from tasks.awareness.task import STAGE
 from tasks.curation.gold import make_goal_gold, make_persona_gold, make_scene_gold, make_utterance_gold
 from tasks.curation.settle import Settled
@@ -68,7 +68,7 @@ def test_a_prediction_has_the_shape_of_the_gold() -> None:
         as_reply = json.loads(json.dumps(gold))
         for persona in as_reply.get("persona", {}).values():
             persona["big_five"] = {trait.lower(): level for trait, level in persona["big_five"]}
-        reply = make_reply_model(task).model_validate_json(json.dumps(as_reply), strict=True)  # type: ignore[arg-type]
+        reply = PROMPTS[task].reply_model.model_validate_json(json.dumps(as_reply), strict=True)  # type: ignore[arg-type]
         prediction = shape_prediction(task, reply)  # type: ignore[arg-type]
         assert prediction == json.loads(json.dumps(gold))
         assert _keys(prediction) == _keys(json.loads(json.dumps(gold)))
@@ -84,7 +84,7 @@ def test_a_familiar_emotion_in_another_spelling_is_the_same_label() -> None:
         "stance": [],
         "strategy": {"description": "plain", "type": "sharpens"},
     }
-    model = make_reply_model("utterance").model_validate(reply)
+    model = PROMPTS["utterance"].reply_model.model_validate(reply)
     assert shape_prediction("utterance", model)["emotion"] == "Anger"
 
 

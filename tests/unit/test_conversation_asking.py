@@ -15,6 +15,7 @@ from tasks.foundation.llm.models import load_models
 from tasks.foundation.llm.request import Message, RawReply, Usage
 from tasks.foundation.llm.sending import Patience
 from tasks.foundation.run.asking import ItemAsker
+from tasks.foundation.settings import load_settings
 from tests.fakes.scripted import ScriptedProvider
 
 
@@ -26,9 +27,9 @@ class TwoParts:
     """As a Prompt, without a file."""
 
     fingerprint = "two"
-    reply = None
+    reply_model = None
 
-    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+    def render(self, language: str, inputs: BaseModel, limits: object) -> tuple[Message, ...]:
         return (Message("system", "be kind"), Message("user", "third"))
 
     def defuse(self, language: str, message: Message) -> Message:
@@ -40,7 +41,7 @@ async def ask(tmp_path: Path, provider: ScriptedProvider, max_reasks: int = 0, *
     cache = ReplyCache(tmp_path / "replies.sqlite")
     given = {"scripted": provider}
     engine = Engine(load_models(), cache, run_id="r", max_reasks=max_reasks, patience=Patience(1), providers=given)
-    asker = ItemAsker(engine, "conversation", "key", seed=1)
+    asker = ItemAsker(engine, "conversation", "key", load_settings("test"))
     try:
         return await asker(
             TwoParts(),  # type: ignore[arg-type]

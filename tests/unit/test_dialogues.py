@@ -156,7 +156,7 @@ def test_chunks_cover_every_turn_once() -> None:
 
 
 def test_the_reply_to_a_chunk_has_each_of_its_turns_exactly_once() -> None:
-    schema = schema_of(make_labels_reply(7, 9))
+    schema = schema_of(make_labels_reply((7, 8, 9)))
     assert schema["required"] == ["turn_7", "turn_8", "turn_9"]
     assert schema["additionalProperties"] is False
 
@@ -306,13 +306,92 @@ def test_chinese_and_oddly_spelled_emotions_are_stored_under_their_name() -> Non
 
     def answer(asked, model):
         if asked.purpose == "annotate":
-            turns = range(asked.inputs.first, asked.inputs.last + 1)
+            turns = (1, 2, 3, 4)
             return {f"turn_{turn}": labels | {"emotion": "fear"} if turn == 2 else labels for turn in turns}
         return _written(*FOUR)(asked, model)
 
     context = _context()
     _run(context, answer)
     assert context.made("utterances")["emotion"].to_list()[:3] == ["Anger", "Fear", "Anger"]
+
+
+# What of a reply cannot be used
+
+
+LABELS = {
+    "intent": "i",
+    "sentiment": "Neutral",
+    "emotion": "Joy",
+    "stance": [],
+    "strategy": {"description": "d", "type": "t"},
+}
+LONG = [(1 + place % 2, f"Line {place} of a long talk.") for place in range(26)]
+
+
+def _annotated(spoil, said=LONG):
+    """Labels for what is asked, those of `spoil` by turn put in their place once."""
+    left = dict(spoil)
+
+    def answer(asked, model):
+        if asked.purpose != "annotate":
+            return _written(*said)(asked, model)
+        return {name: left.pop(name) if name in left else LABELS for name in model.model_fields}
+
+    return answer
+
+
+OF_26 = ("dialogues.max_turns=26", "dialogues.utterances_per_request=26")
+
+
+@pytest.mark.parametrize("spoiled", [{**LABELS, "sentiment": "Mixed"}, {"intent": "i"}, "no labels at all"])
+def test_one_spoiled_turn_of_26_costs_one_small_request_and_no_other_label(spoiled: object) -> None:
+    context = _context(*OF_26)
+    ask, failed = _run(context, _annotated({"turn_17": spoiled}))
+    assert failed == {}
+    annotated = [asked for asked in ask.asked if asked.purpose == "annotate"]
+    # one for each of two dialogues, and one for the turn that was spoiled
+    assert [len(asked.request.reply.model_fields) for asked in annotated] == [26, 1, 26]
+    assert "标注第17句发言" in annotated[1].user and "标注第1至26句发言" in annotated[0].user
+    assert "Label utterances 1 to 26," in annotated[2].user
+    assert context.made("utterances")["intent"].to_list() == ["i"] * 52
+
+
+def test_a_turn_that_stays_spoiled_fails_its_dialogue_and_no_other() -> None:
+    def answer(asked, model):
+        if asked.purpose != "annotate" or "王芳" in asked.user:
+            return _annotated({})(asked, model)
+        return {name: "spoiled" if name == "turn_3" else LABELS for name in model.model_fields}
+
+    ask, failed = _run(_context(*OF_26), answer)
+    assert failed == {"pairing_en_0": "invalid"}
+    assert ask.count("annotate") == 3
+
+
+FIT, TOO_LONG = "x" * 600, "x" * 601
+
+
+@pytest.mark.parametrize("text", [TOO_LONG, "", "   "])
+def test_an_utterance_without_words_or_far_too_long_is_written_again_alone(text: str) -> None:
+    said = [*FOUR[:2], (1, text), FOUR[3]]
+
+    def answer(asked, model):
+        if asked.purpose == "rewrite":
+            assert (asked.inputs.turn == 3 and "3. Ada 0: …" in asked.user) or "王芳" in asked.user
+            assert "…" in asked.user and "400" in asked.system
+            return {"text": "Shorter now."}
+        return _written(*said)(asked, model)
+
+    context = _context()
+    ask, failed = _run(context, answer)
+    assert (failed, ask.count("write"), ask.count("rewrite")) == ({}, 2, 2)
+    assert context.made("utterances")["text"].to_list()[2] == "Shorter now."
+
+
+def test_an_utterance_up_to_half_over_its_limit_stays_as_it_is() -> None:
+    context = _context()
+    ask, failed = _run(context, _written(*FOUR[:2], (1, FIT), FOUR[3]))
+    assert (failed, ask.count("rewrite")) == ({}, 0)
+    assert context.made("utterances")["text"].to_list()[2] == FIT
 
 
 # Length

@@ -23,6 +23,7 @@ from tasks.foundation.demo.elements import (
     value_hash,
 )
 from tasks.foundation.demo.records import FACTS, collect_facts, describe, load_records, write_transcript
+from tasks.foundation.texts.replies import LIMIT
 from tests.unit.dialogue_rows import FakeContext, character, dialogue, world
 
 
@@ -103,7 +104,7 @@ def test_every_value_type_has_a_schema_with_bounds_on_texts_and_lists() -> None:
             return any(map(unbounded, schema))
         if not isinstance(schema, dict):
             return False
-        free = schema.get("type") == "string" and not {"maxLength", "enum", "const"} & schema.keys()
+        free = schema.get("type") == "string" and not {LIMIT, "enum", "const"} & schema.keys()
         endless = schema.get("type") == "array" and "maxItems" not in schema
         return free or endless or any(map(unbounded, schema.values()))
 

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
+from tasks.foundation.settings import load_settings
 from tasks.interaction.play import PlayedEpisode, SpokenTurn, play
 from tasks.interaction.prompts import SPEAK, make_speak_inputs
 from tasks.interaction.task import STAGE
 from tasks.interaction.utterance import ExtractedUtterance, extract_utterance, recover_words
 from tests.unit.evaluation_build import Bench, Models, episode, texts, use
 
+LIMITS = load_settings("test").text_limits
 NAMES = ("Ada Keller", "Ben Ruiz")
 
 
@@ -183,12 +185,12 @@ def test_the_partners_goal_is_never_shown(language: str, speaker: int) -> None:
 
 def _shown(familiarity: int, speaker: int, language: str = "en") -> str:
     inputs = make_speak_inputs(episode(familiarity=familiarity, language=language), speaker, "Ada Keller: Hello.", 2)
-    return "\n".join(message.content for message in SPEAK.render(language, inputs))
+    return "\n".join(message.content for message in SPEAK.render(language, inputs, LIMITS))
 
 
 def test_a_side_reads_the_same_instructions_all_along() -> None:
     first, later = (make_speak_inputs(episode(), 1, talk, turn) for talk, turn in (("", 1), ("Ada Keller: Hi.", 3)))
-    assert SPEAK.render("en", first)[0] == SPEAK.render("en", later)[0]
+    assert SPEAK.render("en", first, LIMITS)[0] == SPEAK.render("en", later, LIMITS)[0]
 
 
 # The stage

@@ -372,3 +372,46 @@ async def test_a_table_that_is_not_optional_is_still_asked_for(models: Models, b
 
     with pytest.raises(StoreError, match=r"stage awareness needs table awareness_items"):
         await bench.run(AWARENESS, "scripted-c")
+
+
+async def test_criteria_that_cannot_be_read_are_judged_again_without_the_others(models: Models, bench: Bench) -> None:
+    await _give_interactions(bench, "none")
+    await _give_conversations(bench, conversation("c1", ["Answer."]))
+    spoiled = {"believability": 11, "persona_style": 0.7, "anthropomorphic_flow": "1"}
+
+    def answer(call: Any) -> str | None:
+        if call.schema is None or "reason" in call.schema["properties"]:
+            return None
+        return json.dumps({name: {"reason": "r", "score": spoiled.pop(name, 1)} for name in call.schema["properties"]})
+
+    models.answer = answer
+    await bench.run(STAGE, JUDGE)
+    asked = [list(call.schema["properties"]) for call in models.calls if call.schema_name != "FinalOpinion"]
+    assert sorted(map(len, asked)) == [1, 2, 4, 15]
+    assert ["believability"] in asked and ["persona_style", "anthropomorphic_flow"] in asked
+    (row,) = bench.rows("select * from interaction_scores")
+    assert (row["believability"], row["realistic"], row["unscored_kind"]) == (1, 1, None)
+    (turn,) = bench.rows("select * from turn_judgements")
+    assert [turn[name] for name in list_columns()] == [1.0] * 15 and len(json.loads(turn["reasons"])) == 15
+    again = next(texts(call) for call in models.calls if list(call.schema["properties"]) == ["believability"])
+    assert "believability" in again and "goal_achievement" not in again
+
+
+async def test_a_criterion_that_stays_unreadable_leaves_its_judgement_without_scores(
+    models: Models, bench: Bench
+) -> None:
+    await _give_awareness(bench, ('{"goal":{"goal1":"x"}}', "x"))
+    models.answer = lambda call: json.dumps(
+        {name: {"reason": "r", "score": 7.5 if name == "accuracy" else 7} for name in call.schema["properties"]}
+    )
+    await bench.run(STAGE, JUDGE)
+    (row,) = bench.rows("select accuracy, hallucination, unscored_kind from awareness_scores")
+    assert row == {"accuracy": None, "hallucination": None, "unscored_kind": "invalid"}
+
+
+async def test_the_style_changes_the_request_and_makes_the_stage_stale(models: Models, bench: Bench) -> None:
+    await _give_interactions(bench, "none")
+    for style in ("brief", "paper"):
+        assert await bench.run(STAGE, JUDGE, f"judging.style={style}") is not None
+    brief, paper = map(texts, models.calls)
+    assert "harsh" in paper and "harsh" not in brief and len(paper) > 1.5 * len(brief)

@@ -21,7 +21,9 @@ from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.llm.reply import SILENT_REPLIES_AT_ONCE
 from tasks.foundation.llm.request import Message, Outcome, Provider, ProviderCall, RawReply, Request, Usage
 from tasks.foundation.llm.sending import Patience
+from tasks.foundation.settings import load_settings
 from tasks.foundation.tables.operations import LlmCall
+from tasks.foundation.texts.replies import Goal, Manner, PartsReply, ReplyModel, asked, bind
 from tests.fakes.scripted import ScriptedProvider
 
 JUDGE = ModelSpec("judge", "scripted", "tests.none:here", "a", prices={"input_per_million": 1, "output_per_million": 2})
@@ -466,3 +468,30 @@ async def test_no_key_reaches_an_error_a_log_or_a_record(
     assert outcome.error is not None
     assert "SECRET" not in str(outcome.error) + repr(outcome.record) + repr(outcome.trace) + caplog.text
     assert outcome.error.__cause__ is None
+
+
+async def test_a_text_far_over_its_limit_is_cut_and_the_ledger_says_so_also_when_replayed(cache: ReplyCache) -> None:
+    class Notes(ReplyModel):
+        one: Goal = asked("one", "一")
+        two: Goal = asked("two", "二")
+
+    limits = load_settings("test").text_limits
+    asking = request(reply=bind(Notes, Manner(limits, "en")))
+    text = json.dumps({"one": "word " * 300, "two": "x" * 300})
+    for answers in ([reply(text)], []):
+        outcome = await engine(cache, answers).ask(asking)
+        assert (outcome.record.cut_texts, outcome.record.attempts) == (1, 1)
+        assert len(outcome.value.one) <= 1.5 * limits.goal and outcome.value.one.endswith("word")
+        assert outcome.value.two == "x" * 300
+        assert outcome.trace.reply == text, "what came is kept as it came"
+
+
+async def test_a_reply_that_was_cut_off_gives_its_whole_parts_and_is_not_asked_for_again(cache: ReplyCache) -> None:
+    class Marks(PartsReply):
+        one: Score = asked("one", "一")
+        two: Score = asked("two", "二")
+
+    cut_off = reply('{"one": {"score": 7}, "two": {"sco', "length")
+    outcome = await engine(cache, [cut_off]).ask(request(reply=Marks))
+    assert outcome.error is None and outcome.value.parts == {"one": Score(score=7)}
+    assert (outcome.record.attempts, outcome.record.finish_reason) == (1, "length")

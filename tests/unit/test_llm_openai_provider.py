@@ -111,6 +111,21 @@ def test_each_way_of_asking_for_json(changes: dict[str, Any], expected: Any) -> 
     assert sent.get("response_format") == expected
 
 
+def test_a_strict_schema_has_no_bounds_on_texts_and_all_the_rest() -> None:
+    note = {"type": "string", "minLength": 1, "maxLength": 9, "description": "d"}
+    schema = {
+        "type": "object",
+        "properties": {"type": note, "minLength": {"type": "array", "items": note, "maxItems": 3}},
+    }
+    sent = request_body(call_of(replace(ModelSpec("x", "openai", "m", "f"), strict_schema=True), schema=schema))
+    bare = {"type": "string", "description": "d"}
+    assert sent["response_format"]["json_schema"]["schema"] == {
+        "type": "object",
+        "properties": {"type": bare, "minLength": {"type": "array", "items": bare, "maxItems": 3}},
+    }
+    assert schema["properties"]["type"] == note, "the shared schema stays as it is"
+
+
 def test_only_what_the_model_takes_is_sent() -> None:
     spec = ModelSpec(
         "x",

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from tasks.foundation.llm import mend, objects, reply
 from tasks.foundation.llm.reply import BadReply, read, schema_of
+from tasks.foundation.settings.strict_yaml import load_yaml
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "data" / "ugly_replies.yaml").read_text(encoding="utf-8"))
+CASES = load_yaml((Path(__file__).parents[1] / "data" / "ugly_replies.yaml").read_text(encoding="utf-8"))
 
 
 class Verdict(BaseModel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +130,8 @@ def test_a_bound_is_never_below_the_cosine(dtype: Dtype) -> None:
 
 @given(st.lists(st.floats(2**-100, 2.0**100, width=32), min_size=1))
 def test_bfloat16_is_rounded_as_torch_rounds_it_and_upwards_where_asked(numbers: list[float]) -> None:
+    import torch
+
     values = np.array(numbers, np.float32)
     for signed in (values, -values):
         expected = torch.from_numpy(signed).to(torch.bfloat16)
@@ -153,6 +154,8 @@ def test_the_closer_the_floor_is_to_what_is_usual_the_more_a_bound_takes_until_n
 
 
 def test_torch_keeps_its_number_of_threads() -> None:
+    import torch
+
     found = torch.get_num_threads()
     vectors = decaying(300)
     search = BoundedSearch(vectors, np.arange(300), 0.8, Bound(principal_axes(vectors)[:, :4], "float32"), threads=3)

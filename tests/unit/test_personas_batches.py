@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation import ROOT
 from tasks.foundation.settings.sections import PersonaSource
+from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources import BadRow
 from tasks.foundation.sources.values import one_line
 from tasks.foundation.texts.encoder import Encoder
@@ -29,7 +29,7 @@ from tests.made_up_rows import make_nemotron, personamem_rows
 from tests.pool_checks import check_pools
 from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 
-CENSUS: dict[str, list[str]] = yaml.safe_load((ROOT / "tests" / "data" / "census_occupations.yaml").read_text())
+CENSUS: dict[str, list[str]] = load_yaml((ROOT / "tests" / "data" / "census_occupations.yaml").read_text())
 
 
 @pytest.mark.parametrize("group", CENSUS)

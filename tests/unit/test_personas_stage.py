@@ -13,16 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.foundation.errors import ConfigError, SourceError
+from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
 from tasks.foundation.texts import approximate
+from tasks.foundation.texts.replies import cut_text
 from tasks.personas.characters import BAND_WEIGHTS, CharacterBrief, draw_brief
-from tasks.personas.inspirations import Inspiration, cut_to_sentences, remove_identity
+from tasks.personas.inspirations import Inspiration, remove_identity
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.fakes.asker import FakeAsker
 from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
+
+LIMITS = load_settings("test").text_limits
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 SKETCH = {
@@ -152,16 +156,17 @@ def test_the_band_weights_are_of_bands_that_exist() -> None:
         ("short", 10, "short"),
         ("One. Two. Three.", 11, "One. Two."),
         ("他来了。他走了。", 5, "他来了。"),
-        ("no end here", 6, "no"),
+        ("no end here", 6, "no end"),
+        ("no end here", 5, "no"),
     ],
 )
 def test_an_inspiration_ends_with_a_sentence_where_it_can(text: str, most: int, expected: str) -> None:
-    assert cut_to_sentences(text, most) == expected
+    assert cut_text(text, most) == expected
 
 
 def test_the_constant_part_of_the_design_prompt_is_the_same_for_every_character() -> None:
     briefs = draw_briefs("zh", 5, 1)
-    systems = {DESIGN.render("zh", design_inputs(brief))[0] for brief in briefs}
+    systems = {DESIGN.render("zh", design_inputs(brief), LIMITS)[0] for brief in briefs}
     assert len(systems) == 1
 
 

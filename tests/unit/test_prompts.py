@@ -9,6 +9,7 @@ from tasks.foundation.errors import PromptError
 from tasks.foundation.llm import prompts
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.llm.request import Message
+from tasks.foundation.settings import load_settings
 
 
 class Turn(Inputs):
@@ -148,3 +149,18 @@ def test_the_fingerprint_follows_the_text_and_not_the_description(
     assert prompt.fingerprint == before
     _write(tmp_path, "en", TEMPLATE.replace("Score the talk", "Judge the talk"))
     assert prompt.fingerprint != before
+
+
+def test_a_template_may_state_any_limit_there_is_and_no_other(
+    prompt: Prompt[ScoreInputs, Turn], tmp_path: Path
+) -> None:
+    limits = load_settings("test").text_limits
+    _write(tmp_path, "en", TEMPLATE.replace("Score the talk.", '"In {{ 2 * limits.judge_words }} words."'))
+    prompt.check()
+    system, _ = prompt.render("en", ScoreInputs(dialogue="x", turns=[]), limits)
+    assert (system.content, prompt.limits) == (f"In {2 * limits.judge_words} words.", {"judge_words"})
+    with pytest.raises(PromptError, match="'limits' is undefined"):
+        prompt.render("en", ScoreInputs(dialogue="x", turns=[]))
+    _write(tmp_path, "en", TEMPLATE.replace("Score the talk.", '"In {{ limits.judges }} words."'))
+    with pytest.raises(PromptError, match=r"states the limits 'judges'; expected names of text_limits: 'answer_words'"):
+        prompt.check()

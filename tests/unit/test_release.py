@@ -225,7 +225,11 @@ def test_what_is_asked_goes_with_the_benchmark_and_results_when_asked_for(bench:
     layout = bench.workspace().layout
     write_release(layout, "b1", tmp_path / "plain", LOCAL_PROVIDERS)
     write_release(layout, "b1", tmp_path / "full", LOCAL_PROVIDERS, ReleaseForm("2.1.0", results=True))
-    for name in ("prompts/judging/turn.en.yaml", "prompts/conversation/simulate.zh.yaml", "taxonomies/rubric.yaml"):
+    for name in (
+        "prompts/judging/brief/turn.en.yaml",
+        "prompts/conversation/simulate.zh.yaml",
+        "taxonomies/rubric.yaml",
+    ):
         assert (tmp_path / "plain" / name).read_bytes() == next(
             (ROOT / top / name).read_bytes() for top in (".", "configs") if (ROOT / top / name).exists()
         )

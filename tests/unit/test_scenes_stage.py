@@ -15,12 +15,15 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.foundation.errors import SourceError
+from tasks.foundation.llm.reply import schema_of
+from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Prepared
 from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import SeedDialogue
+from tasks.foundation.texts.replies import Manner, bind
 from tasks.scenes.gather import Gathering, Writers
 from tasks.scenes.prompts import DISTIL, distil_inputs, distilled
 from tasks.scenes.task import STAGE
@@ -254,9 +257,10 @@ def test_the_goal_type_is_one_of_the_taxonomy() -> None:
 
 
 def test_every_text_of_the_reply_is_bounded() -> None:
-    properties = distilled().model_json_schema()["properties"]
-    assert all(field.get("maxLength", 0) <= 200 for name, field in properties.items() if name != "goal_type")
-    assert all("maxLength" in field for name, field in properties.items() if name != "goal_type")
+    limits = load_settings("test").text_limits
+    properties = schema_of(bind(distilled(), Manner(limits, "en")))["properties"]
+    assert {field.get("maxLength") for field in properties.values()} == {limits.phrase, limits.goal, None}
+    assert [name for name, field in properties.items() if "maxLength" not in field] == ["goal_type"]
 
 
 def test_a_dialogue_cannot_close_its_own_delimiter(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from flows import chain
 from flows.chain.options import BuildOptions, EvaluateOptions, RebuildOptions, RunOptions
 from flows.server import deployments, environment
 from tasks.foundation import ROOT
+from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.locks import at_work, lock, signing
 
@@ -52,6 +53,13 @@ def test_options_with_a_day_are_of_that_days_build_whenever_they_are_asked(tmp_p
 def test_the_form_refuses_what_no_run_could_use(given: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         RebuildOptions.model_validate(given)
+
+
+async def test_an_evaluation_of_no_target_is_refused() -> None:
+    from flows.runs import evaluate
+
+    with pytest.raises(ConfigError, match="expected the alias of a model as `target`, found none"):
+        await evaluate.fn(EvaluateOptions(profile="test", build="b1"))
 
 
 @pytest.mark.parametrize(

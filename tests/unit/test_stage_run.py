@@ -167,6 +167,13 @@ async def test_a_changed_setting_runs_again_and_replays_every_reply(model: Model
     assert first.table_hash("scenes") == second.table_hash("scenes")
 
 
+async def test_only_a_text_limit_that_the_stage_uses_makes_it_run_again(model: Model, workspace_of: Any) -> None:
+    await run(workspace_of())
+    assert await run(workspace_of("text_limits.summary=99")) is None
+    commit = await run(workspace_of("text_limits.goal=99"))
+    assert commit is not None and commit.record["settings"]["text_limits"] == {"goal": 99}
+
+
 @pytest.mark.parametrize("stop_after", [0, 1, 2])
 async def test_a_stopped_run_goes_on_where_it_was_whatever_the_shard_size_is_now(
     model: Model, workspace_of: Any, stop_after: int

@@ -278,7 +278,7 @@ def test_the_schema_of_a_review_ties_every_element_to_its_type_and_bounds_the_li
 def test_a_review_lists_no_more_changes_than_its_budget_has_room_for(
     labels: int, max_tokens: int, expected: int
 ) -> None:
-    assert limit_changes(labels, max_tokens) == expected
+    assert limit_changes(labels, max_tokens, 12) == expected
 
 
 def test_votes_are_asked_for_in_portions_that_fit_the_budget() -> None:
@@ -357,8 +357,9 @@ def test_a_vote_is_one_of_the_candidates_shown_or_none() -> None:
 
     assert voted(1, None).question_1.candidate == 1
     for one, two in ((2, 0), (-1, 0), (0, 3), ("1", 0), (0.5, 0)):
-        with pytest.raises(BadReply):
-            voted(one, two)
+        assert len(voted(one, two).parts) == 1
+    with pytest.raises(BadReply):
+        voted(2, 3)
 
 
 def test_review_and_vote_share_their_system_message() -> None:
@@ -491,3 +492,57 @@ def test_schema_fillers_give_a_verdict_on_every_label_in_both_languages() -> Non
     context, _, failed = _run(lambda asked, model: None, dialogues=[dialogue(0), dialogue(0, "zh")])
     assert failed == {}
     assert context.made("verdicts").height == 2 * (4 + 18 + 6 + 24)
+
+
+# What of a reply cannot be used
+
+
+GOOD, BAD = _change("scene.relationship", action="reject"), _change("scene.familiarity", 11)
+
+
+@pytest.mark.parametrize(
+    ("changes", "again"),
+    [
+        ([GOOD, BAD], ["scene.familiarity"]),
+        ([GOOD, "no change at all"], ["scene.topic", "scene.familiarity", "scene.talkway"]),
+        ([GOOD, _change("scene.mood", "sad")], ["scene.topic", "scene.familiarity", "scene.talkway"]),
+    ],
+)
+def test_a_change_that_cannot_be_read_is_asked_for_again_with_the_labels_it_may_be_of(
+    changes: list[Any], again: list[str]
+) -> None:
+    def answer(asked: Asked, model: Any) -> Any:
+        mine = asked.purpose == "review" and asked.alias == "scripted-a"
+        if mine and "scene.relationship" in " ".join(asked.inputs.labels):
+            return {"changes": changes}
+        return _changes_of()(asked, model)
+
+    context, ask, failed = _run(answer)
+    assert (failed, ask.count("review")) == ({}, 2 * 4 + 1)
+    repeated = [a for a in ask.asked if a.purpose == "review" and a.alias == "scripted-a"][3]
+    shown = [line.partition(" = ")[0] for line in repeated.inputs.labels]
+    assert [path for path in shown if path in again] == again and "scene.relationship" not in shown
+    reviews = context.made("reviews").filter(annotator="scripted-a")
+    actions = dict(reviews.select("element", "action").iter_rows())
+    assert actions["scene.relationship"] == "reject" and actions["scene.familiarity"] == "keep"
+    assert reviews["action"].null_count() == 0
+
+
+def test_one_vote_that_cannot_be_read_is_cast_again_alone() -> None:
+    spoiled = {"left": 1}
+
+    def answer(asked: Asked, model: Any) -> Any:
+        plain = _changes_of(
+            scripted_a=[_change("scene.topic", "Ovens"), _change("scene.relationship", "rivals")],
+        )(asked, model)
+        if asked.purpose == "vote" and asked.alias == "scripted-c" and spoiled["left"]:
+            spoiled["left"] -= 1
+            plain["question_2"]["candidate"] = 99
+        return plain
+
+    context, ask, failed = _run(answer)
+    assert (failed, ask.count("vote")) == ({}, 3 + 1)
+    again = [asked for asked in ask.asked if asked.purpose == "vote" and asked.alias == "scripted-c"][1]
+    assert len(again.inputs.questions) == 1 and again.inputs.questions[0].startswith("question_1: scene.relationship")
+    votes = context.made("votes").filter(voter="scripted-c")
+    assert votes["candidate"].to_list() == [0, 0]

@@ -20,15 +20,29 @@ from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from tasks.foundation.demo.records import Record
 from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.types import Score10
+from tasks.foundation.texts.replies import (
+    Background,
+    Goal,
+    Label,
+    Name,
+    Phrase,
+    ReplyModel,
+    Summary,
+    Utterance,
+    Word,
+    asked,
+)
 
 Group = Literal["goal", "persona", "scene", "utterance"]
 GROUPS: tuple[Group, ...] = ("goal", "persona", "scene", "utterance")
+NUMBERED = ("persona", "utterance")
+"""Groups whose labels name a participant or a turn."""
 
 TRAITS = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
 """The order in which the five traits are always shown."""
@@ -41,28 +55,22 @@ _PATH = re.compile(
 )
 
 
-class ReplyModel(BaseModel):
-    """Base of what a model fills in: texts are trimmed before their length is checked."""
-
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
-
-
 class BigFiveValue(ReplyModel):
-    openness: Literal["High", "Low"]
-    conscientiousness: Literal["High", "Low"]
-    extraversion: Literal["High", "Low"]
-    agreeableness: Literal["High", "Low"]
-    neuroticism: Literal["High", "Low"]
+    openness: Literal["High", "Low"] = asked("open to what is new", "开放性")
+    conscientiousness: Literal["High", "Low"] = asked("orderly and dutiful", "尽责性")
+    extraversion: Literal["High", "Low"] = asked("outgoing", "外向性")
+    agreeableness: Literal["High", "Low"] = asked("kind and yielding", "宜人性")
+    neuroticism: Literal["High", "Low"] = asked("easily troubled", "神经质")
 
 
 class StanceValue(ReplyModel):
-    aspect: str = Field(min_length=1, max_length=60)
-    viewpoint: str = Field(min_length=1, max_length=120)
+    aspect: Phrase = asked("the aspect or event in question", "所谈的方面或事件")
+    viewpoint: Label = asked("the position taken on it", "对此所持的观点")
 
 
 class StrategyValue(ReplyModel):
-    description: str = Field(min_length=1, max_length=120)
-    type: str = Field(min_length=1, max_length=60)
+    description: Label = asked("how the speaker goes about it", "说话人如何去说")
+    type: Phrase = asked("what that does to the course of the talk", "对谈话走向起什么作用")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +130,6 @@ def path_of(kind: ElementKind, number: int | None = None) -> str:
     return f"{kind.group}.{middle}{kind.name}"
 
 
-def text_of(max_length: int) -> Any:
-    """The annotation of a text a model writes: trimmed, not empty, at most `max_length` characters."""
-    return Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=max_length)]
-
-
 def list_of(item: Any, low: int, high: int) -> Any:
     """The annotation of a list of `low` to `high` items."""
     return Annotated[GenericAlias(list, (item,)), Field(min_length=low, max_length=high)]
@@ -140,10 +143,13 @@ def list_names(taxonomy_name: str) -> Any:
 @cache
 def make_value_type(kind: ElementKind) -> Any:
     """The pydantic annotation of an element's value: what an edit must be, as JSON."""
-    return _special_types().get((kind.group, kind.name)) or text_of(_TEXT_LENGTHS.get(kind.name, 120))
+    return _special_types().get((kind.group, kind.name)) or _TEXTS.get(kind.name, Label)
 
 
-_TEXT_LENGTHS = {"goal1": 240, "goal2": 240, "reason": 240, "text": 600, "background": 600, "emotion": 30, "name": 60}
+_TEXTS: dict[str, Any] = {
+    **{"goal1": Goal, "goal2": Goal, "reason": Summary, "text": Utterance},
+    **{"background": Background, "emotion": Word, "name": Name},
+}
 
 
 def _special_types() -> dict[tuple[str, str], Any]:
@@ -153,12 +159,12 @@ def _special_types() -> dict[tuple[str, str], Any]:
         ("persona", "gender"): Literal["M", "F", "Unknown"],
         ("persona", "age"): list_names("age_band"),
         ("persona", "big_five"): BigFiveValue,
-        ("persona", "moral_values"): list_of(text_of(40), 1, 5),
-        ("persona", "personal_values"): list_of(text_of(40), 1, 5),
+        ("persona", "moral_values"): list_of(Name, 1, 5),
+        ("persona", "personal_values"): list_of(Name, 1, 5),
         ("scene", "familiarity"): Score10,
         ("scene", "talkway"): list_names("talkway"),
-        ("scene", "workflow"): list_of(text_of(120), *WORKFLOW_STEPS),
-        ("scene", "summary"): list_of(text_of(240), 2, 2),
+        ("scene", "workflow"): list_of(Label, *WORKFLOW_STEPS),
+        ("scene", "summary"): list_of(Summary, 2, 2),
         ("utterance", "sentiment"): list_names("sentiment"),
         ("utterance", "stance"): list_of(StanceValue, 0, MOST_STANCES),
         ("utterance", "strategy"): StrategyValue,

@@ -52,6 +52,8 @@ class Chain:
     links: list[Link] = field(default_factory=list)
     failed_attempts: int = 0
     lengthened: bool = False
+    cut: list[str] = field(default_factory=list)
+    """Fields of the reply whose texts were far longer than their limit."""
 
     def __post_init__(self) -> None:
         self.key = self.call.key()
@@ -115,6 +117,7 @@ class Chain:
             latency_seconds=sum(reply.latency_seconds for reply in booked),
             attempts=self.attempts,
             from_cache=from_cache,
+            cut_texts=len(self.cut),
             finish_reason=last.finish_reason if last else None,
             error_kind=error_kind,
             created_at=self.links[-1].created_at if self.links else now,

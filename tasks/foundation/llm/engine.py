@@ -170,7 +170,7 @@ class Engine:
             chain.links.append(link)
             _raise_if_withheld(link.reply)
             try:
-                return read(link.reply.text, chain.request.reply, link.reply.finish_reason)
+                return read(link.reply.text, chain.request.reply, link.reply.finish_reason, chain.cut)
             except BadReply as trouble:
                 if reasks == self._max_reasks or not chain.go_on(trouble):
                     raise ModelError(trouble.kind, trouble.sentence) from None

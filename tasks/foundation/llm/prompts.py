@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,10 +28,15 @@ from tasks.foundation import ROOT
 from tasks.foundation.errors import PromptError
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.request import Message
+from tasks.foundation.settings.sections import TextLimitsSection
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.tables.languages import LANGUAGES
+from tasks.foundation.texts.replies import find_limits
 
 PROMPTS = ROOT / "prompts"
+LIMITS = "limits"
+"""The variable that every template may use: the text limits of the settings, by name."""
+_LIMIT = re.compile(r"\blimits\.(\w+)")
 _TAG = re.compile(r"</?([a-z][a-z0-9_]*)>", re.IGNORECASE)
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
@@ -84,18 +89,33 @@ R = TypeVar("R", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[I, R]):
-    """One prompt, bound once. `reply` is the model its answer is checked against (None: plain text,
-    or a reply model made at run time)."""
+    """One prompt, bound once. `reply` is the model its answer is checked against, or what makes it (where it differs
+    from request to request, one like those); None: plain text."""
 
     path: str
     inputs: type[I]
-    reply: type[R] | None = None
+    reply: type[R] | Callable[[], type[R]] | None = None
 
-    def render(self, language: str, inputs: I) -> tuple[Message, ...]:
-        """System and user message; PromptError when a variable of the template has no value."""
+    @property
+    def reply_model(self) -> type[R] | None:
+        """The model its answer is checked against, or one like it."""
+        return self.reply if self.reply is None or isinstance(self.reply, type) else self.reply()
+
+    @property
+    def limits(self) -> frozenset[str]:
+        """Names of the text limits that it states or that its replies have."""
+        model = self.reply_model
+        stated = set().union(*(_find_limits(self._file(language)) for language in LANGUAGES))
+        return frozenset(stated | (find_limits(model) if model is not None else set()))
+
+    def render(self, language: str, inputs: I, limits: TextLimitsSection | None = None) -> tuple[Message, ...]:
+        """System and user message; PromptError when a variable of the template has no value. `limits`: of the texts
+        that are asked for, where the template states any."""
         file = self._file(language)
         tags = _find_tags(file)
         values = {name: _defuse_within(getattr(inputs, name), tags) for name in type(inputs).model_fields}
+        if limits is not None:
+            values[LIMITS] = limits.model_dump()
         try:
             system, user = (_compile(text).render(values).strip() for text in (file.system, file.user))
         except jinja2.TemplateError as error:
@@ -110,7 +130,13 @@ class Prompt(Generic[I, R]):
         """PromptError unless, in every language, the template's variables are the fields of `inputs`."""
         for language in LANGUAGES:
             file = self._file(language)
-            used = _find_variables(file, self._path(language))
+            used = _find_variables(file, self._path(language)) - {LIMITS}
+            unknown = _find_limits(file) - set(TextLimitsSection.model_fields)
+            if unknown:
+                raise PromptError(
+                    f"prompt {self._path(language)} states the limits {_join_names(unknown)}; expected names of "
+                    f"text_limits: {_join_names(TextLimitsSection.model_fields)}"
+                )
             declared = set(self.inputs.model_fields)
             if used - declared:
                 raise PromptError(
@@ -155,6 +181,11 @@ def _find_variables(file: _PromptFile, path: Path) -> set[str]:
     except jinja2.TemplateSyntaxError as error:
         raise PromptError(f"prompt {path}, line {error.lineno}: {error.message}") from None
     return set().union(*(jinja2.meta.find_undeclared_variables(tree) for tree in trees))
+
+
+def _find_limits(file: _PromptFile) -> set[str]:
+    """The names of the text limits that a template states."""
+    return {name for text in (file.system, file.user) for name in _LIMIT.findall(text)}
 
 
 def _find_tags(file: _PromptFile) -> frozenset[str]:

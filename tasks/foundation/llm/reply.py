@@ -26,6 +26,10 @@ from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, spoken_part
 from tasks.foundation.llm.redaction import encodable
+from tasks.foundation.texts.replies import LIMIT, MEANING_ZH, Manner, PartsReply, part_model
+
+WORDS = "x-words"
+"""Key in a schema for the form in words: how many words a text may have."""
 
 SENTENCE_CHARACTERS = 700
 """A validation error shown to the model is cut to this length."""
@@ -33,6 +37,7 @@ SENTENCE_CHARACTERS = 700
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
 _GOES_ON = re.compile(r"[^{}\"'“‘「＂]*+[\"'“‘「＂][^{}]*+\}")
 """After an object: a quote and then a brace that closes nothing. A text of it held an unescaped quote."""
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],"]', re.DOTALL)
 _NOTHING_MORE = re.compile(rf"[\s{INVISIBLE}`\]\"'”’」]*+")
 
 
@@ -45,8 +50,11 @@ class BadReply(Exception):
         self.sentence = _shorten(sentence)
 
 
-def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Any:
+def read(text: str, model: type[BaseModel] | None, finish_reason: str, cut: list[str] | None = None) -> Any:
     """`text` as an instance of `model`, or as cleaned plain text when `model` is None.
+
+    Of a `PartsReply` those parts are kept that can be used, if any can. `cut` gets the names of the fields whose texts
+    were far longer than their limit, and are cut.
 
     Raises BadReply: `truncated` when the reply was cut off before it was complete, `unreadable`
     when there is no complete JSON object in it or nothing at all, `invalid` when the object breaks
@@ -60,14 +68,17 @@ def read(text: str, model: type[BaseModel] | None, finish_reason: str) -> Any:
     candidates = list(find_objects(visible))
     if not candidates and (inner := _unquote(visible)):
         visible, candidates = inner, list(find_objects(inner))
+    cut = [] if cut is None else cut
     if cut_off and not _is_whole(visible, candidates):
+        if issubclass(model, PartsReply) and candidates and (parts := _read_parts(visible, candidates[-1], model, cut)):
+            return parts
         raise BadReply("truncated", "Your reply was cut off before the JSON object was complete.")
     if not candidates:
         raise BadReply("unreadable", "Your reply was without a JSON object." if visible else _describe_silence(text))
     if len(candidates) > MOST_OBJECTS:
         raise BadReply("unreadable", f"Your reply held more than {MOST_OBJECTS} JSON objects.")
     try:
-        return _find_last_valid(visible, candidates, model)
+        return _find_last_valid(visible, candidates, model, cut)
     except RecursionError:
         raise BadReply("unreadable", "The JSON in your reply is nested too deeply.") from None
 
@@ -115,7 +126,62 @@ def _is_whole(text: str, candidates: Sequence[Candidate]) -> bool:
     return _NOTHING_MORE.fullmatch(after) is not None and (not in_list or "]" in after)
 
 
-def _find_last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel]) -> BaseModel:
+def _read_parts(text: str, last: Candidate, model: type[PartsReply], cut: list[str]) -> PartsReply | None:
+    """The parts that were complete when the object at `last` was cut off; None: there are none that can be used."""
+    closed = _close_after_last_part(text[last.start :], 2 if model.listed else 1)
+    if closed is None or (found := next(find_objects(closed), None)) is None or found.fault is not None:
+        return None
+    parts = _keep_parts(found.value, model, cut)
+    if parts is not None and model.listed:
+        parts.lost.append(None)
+    return parts
+
+
+def _close_after_last_part(text: str, depth: int) -> str | None:
+    """A JSON object that was cut off, closed after the last value that is complete within `depth` brackets."""
+    opened: list[str] = []
+    closed = None
+    for token in _TOKEN.finditer(text):
+        sign = token.group()
+        if sign in "{[":
+            opened.append("}" if sign == "{" else "]")
+        elif sign in "}]" and opened:
+            opened.pop()
+            if len(opened) == depth:
+                closed = text[: token.end()] + "".join(reversed(opened))
+        elif sign == "," and len(opened) == depth:
+            closed = text[: token.start()] + "".join(reversed(opened))
+        elif sign == '"':  # a text that does not end
+            break
+    return closed
+
+
+def _keep_parts(value: Any, model: type[PartsReply], cut: list[str]) -> PartsReply | None:
+    """`model` with those of its parts that are as they should be; None where none is."""
+    if not isinstance(value, dict):
+        return None
+    if not model.listed:
+        tried = {name: _try({name: value[name]}, model, name, cut) for name in model.model_fields if name in value}
+        kept = {name: part for name, part in tried.items() if part is not None}
+        return model.of_parts(kept) if kept else None
+    items = value.get(model.listed)
+    if not isinstance(items, list):
+        return None
+    each = [(item, _try({model.listed: [item]}, model, model.listed, cut)) for item in items]
+    kept_items = [part[0] for _, part in each if part is not None]
+    lost = [item for item, part in each if part is None]
+    return model.of_parts({model.listed: kept_items}, lost) if kept_items else None
+
+
+def _try(value: Any, model: type[PartsReply], name: str, cut: list[str]) -> Any:
+    """The field of that name, checked; None where it is not as it should be."""
+    try:
+        return getattr(_validate(value, part_model(model, name), cut), name)
+    except BadReply:
+        return None
+
+
+def _find_last_valid(text: str, candidates: Sequence[Candidate], model: type[BaseModel], cut: list[str]) -> BaseModel:
     """The last candidate that validates.
 
     One that cannot be read makes the reply unreadable: what came before it was not the last word. Raises
@@ -125,7 +191,7 @@ def _find_last_valid(text: str, candidates: Sequence[Candidate], model: type[Bas
     next_start = len(text)
     for candidate in reversed(candidates):
         try:
-            return _use(candidate, text[candidate.end : next_start], model)
+            return _use(candidate, text[candidate.end : next_start], model, cut)
         except BadReply as trouble:
             troubles.append(trouble)
             if trouble.kind == "unreadable":
@@ -134,28 +200,43 @@ def _find_last_valid(text: str, candidates: Sequence[Candidate], model: type[Bas
     raise next((worst for worst in troubles if worst.kind == "invalid"), troubles[0])
 
 
-def _use(candidate: Candidate, after: str, model: type[BaseModel]) -> BaseModel:
-    """The candidate as `model`. `after`, what follows up to the next one, must not look like more of it."""
+def _use(candidate: Candidate, after: str, model: type[BaseModel], cut: list[str]) -> BaseModel:
+    """The candidate as `model`, or its good parts. `after`, what follows it, must not look like more of it."""
     if candidate.fault is not None:
         raise BadReply(candidate.fault, candidate.sentence)
     if _GOES_ON.match(after):
         raise BadReply("unreadable", "A brace in your reply closes nothing; quotes within texts must be escaped.")
-    return _validate(candidate.value, model)
+    try:
+        return _validate(candidate.value, model, cut)
+    except BadReply:
+        parts = _keep_parts(candidate.value, model, cut) if issubclass(model, PartsReply) else None
+        if parts is None:
+            raise
+        return parts
 
 
-def _validate(value: Any, model: type[BaseModel]) -> BaseModel:
+def _validate(value: Any, model: type[BaseModel], cut: list[str]) -> BaseModel:
     """`value` as `model`, strictly, after what is the same in JSON and to the eye has been made the same."""
     text = _to_json(value)
     try:
-        return model.model_validate_json(text, strict=True)
+        return _validate_json(text, model, cut)
     except ValidationError as error:
         same = _same_to_the_eye(json.loads(text), error)
         if same is None:
             raise BadReply("invalid", _describe_faults(error)) from None
     try:
-        return model.model_validate_json(json.dumps(same), strict=True)
+        return _validate_json(json.dumps(same), model, cut)
     except ValidationError as error:
         raise BadReply("invalid", _describe_faults(error)) from None
+
+
+def _validate_json(text: str, model: type[BaseModel], cut: list[str]) -> BaseModel:
+    """`text` as `model`; `cut` gets more only where it is one."""
+    cut_here: list[str] = []
+    context = {"manner": getattr(model, "manner", None), "cut": cut_here}
+    found = model.model_validate_json(text, strict=True, context=context)
+    cut.extend(cut_here)
+    return found
 
 
 def _to_json(value: Any) -> str:
@@ -226,16 +307,47 @@ def _shorten(sentence: str) -> str:
 
 @lru_cache(maxsize=512)
 def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
-    """The JSON schema that providers are sent: references inlined, every object closed, the same each time.
+    """The JSON schema that providers are sent: references inlined, every object closed, the same each time; fields are
+    described in the language that a model is bound to, and texts have their limits.
 
     A model that refers to itself keeps its `$defs`. The result is shared: do not change it.
     """
-    schema = model.model_json_schema()
+    return drop_words(schema_with_words(model))
+
+
+@lru_cache(maxsize=512)
+def schema_with_words(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The same with `WORDS` beside the limits that count words."""
+    schema = _tell(model.model_json_schema(), getattr(model, "manner", None))
     definitions = schema.pop("$defs", {})
     if any(_refers_to_itself(name, definitions) for name in definitions):
         schema["$defs"] = {name: _close(part) for name, part in definitions.items()}
         return dict(_close(schema))
     return dict(_close(_inline(schema, definitions)))
+
+
+def drop_words(part: Any) -> Any:
+    """`part` without `WORDS`."""
+    if isinstance(part, list):
+        return [drop_words(item) for item in part]
+    return {key: drop_words(item) for key, item in part.items() if key != WORDS} if isinstance(part, dict) else part
+
+
+def _tell(part: Any, manner: Manner | None) -> Any:
+    """`part` with the meanings of its fields in the language of `manner`, and the limits of its texts in characters."""
+    if isinstance(part, list):
+        return [_tell(item, manner) for item in part]
+    if not isinstance(part, dict):
+        return part
+    told = {key: _tell(item, manner) for key, item in part.items() if key not in (LIMIT, MEANING_ZH)}
+    if manner is not None and isinstance(part.get(LIMIT), list):
+        name, times = part[LIMIT]
+        told["maxLength"] = times * manner.limits.characters(name, manner.language)
+        if manner.limits.in_words(name):
+            told[WORDS] = times * getattr(manner.limits, name)
+    if manner is not None and manner.language == "zh" and isinstance(part.get(MEANING_ZH), str):
+        told["description"] = part[MEANING_ZH]
+    return told
 
 
 def _inline(part: Any, definitions: Mapping[str, Any]) -> Any:

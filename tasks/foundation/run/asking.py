@@ -10,6 +10,7 @@ from typing import Any
 from tasks.foundation.llm.engine import Engine
 from tasks.foundation.llm.reply import said_in
 from tasks.foundation.llm.request import Outcome, Request
+from tasks.foundation.settings import Settings
 from tasks.foundation.stage import Asker
 from tasks.foundation.tables import Row
 
@@ -21,8 +22,10 @@ class ItemAsker(Asker):
     its calls that failed count with those that asked the same again.
     """
 
-    def __init__(self, engine: Engine, stage: str, row_key: str, seed: int, earlier: ItemAsker | None = None) -> None:
-        super().__init__(stage, row_key, seed)
+    def __init__(
+        self, engine: Engine, stage: str, row_key: str, settings: Settings, earlier: ItemAsker | None = None
+    ) -> None:
+        super().__init__(stage, row_key, settings)
         self._engine = engine
         self._outcomes: list[Outcome] = []
         self._earlier = earlier.outcomes() if earlier is not None else []

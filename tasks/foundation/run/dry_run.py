@@ -176,7 +176,7 @@ async def _work_on(
         some = order[first : first + AT_ONCE]
         loaded = stage.load_items(context, some)
         for number, key in enumerate(some):
-            asker = DryAsker(stage.name, key, context.settings.run.seed, models, history, asked)
+            asker = DryAsker(stage.name, key, context.settings, models, history, asked)
             try:
                 made = await stage.work(context, loaded[key], asker)
             except Exception:  # noqa: BLE001 - on made-up replies; what is wrong with a real one, the run itself says
@@ -217,12 +217,12 @@ class DryAsker(Asker):
         self,
         stage: str,
         row_key: str,
-        seed: int,
+        settings: Settings,
         models: Mapping[str, ModelSpec],
         history: UsageHistory,
         asked: list[_Asked],
     ) -> None:
-        super().__init__(stage, row_key, seed)
+        super().__init__(stage, row_key, settings)
         self._models = models
         self._history = history
         self._asked = asked

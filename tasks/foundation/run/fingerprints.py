@@ -114,13 +114,15 @@ def _tree_hash(path: Path) -> str:
 
 def libraries(names: Iterable[str]) -> dict[str, str]:
     """Installed versions, for the commit record."""
-    versions = {}
-    for name in names:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = "not installed"
-    return versions
+    return {name: _installed(name) for name in names}
+
+
+@cache
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 class SyntaxStore:

@@ -44,6 +44,7 @@ def inputs_of(
         "member": member or "",
         "settings": digest(_section(stage, workspace, member)),
         "seed": digest(settings.run.seed),
+        "text limits": digest(_limits_used(stage, workspace)),
         "asking": digest(without_knobs(settings.llm)) if stage.work else "",
         "fresh": digest(build) if settings.run.fresh else "",
         "prompts": digest({prompt.path: prompt.fingerprint for prompt in stage.prompts}),
@@ -82,6 +83,10 @@ def decide(commit: Commit | None, fingerprint: str, force: bool, *, whole: bool 
     return "up to date", commit.revision
 
 
+def _limits_used(stage: Stage, workspace: Workspace) -> dict[str, int]:
+    return workspace.settings.text_limits.model_dump(include=set(stage.limits))
+
+
 def _section(stage: Stage, workspace: Workspace, member: str | None) -> dict[str, object]:
     """The stage's settings as they concern the member, without knobs, and without the list it fans out over."""
     section = without_knobs(stage.section_of(workspace.settings).of(member))
@@ -107,7 +112,12 @@ def _parent_hash(stage: Stage, workspace: Workspace, commits: Mapping[str, Commi
 
 
 def plain_settings(stage: Stage, workspace: Workspace) -> dict[str, object]:
-    """The settings a commit records: the stage's section and the run's; there are no secrets in settings."""
+    """The settings a commit records: the stage's section, the run's, and the text limits that it uses; there are no
+    secrets in settings."""
     settings = workspace.settings
-    section = stage.section_of(settings)
-    return json.loads(json.dumps({stage.name: section.model_dump(), "run": settings.run.model_dump()}, default=str))
+    sections = {
+        stage.name: stage.section_of(settings).model_dump(),
+        "run": settings.run.model_dump(),
+        "text_limits": _limits_used(stage, workspace),
+    }
+    return json.loads(json.dumps(sections, default=str))

@@ -88,7 +88,7 @@ class Worker:
 
     async def _item(self, key: str, item: Any, earlier: ItemEnd | None) -> ItemEnd:
         before = earlier.asker if earlier else None
-        asker = ItemAsker(self.engine, self.stage.name, key, self.seed, before)
+        asker = ItemAsker(self.engine, self.stage.name, key, self.context.settings, before)
         self.progress.rows_under_way += 1
         try:
             made = await self._worked(item, asker)

@@ -50,6 +50,7 @@ class Settings(BaseSettings):
 
     run: sections.RunSection
     llm: sections.LlmSection
+    text_limits: sections.TextLimitsSection
     encoder: sections.EncoderSection
     personas: sections.PersonasSection
     scenes: sections.ScenesSection

@@ -188,6 +188,7 @@ class BatchSection(Section):
 
 class LlmSection(Section):
     max_reasks: Count
+    show_output_form: bool
     retry_attempts: Annotated[Positive, Knob]  # patience: an answer is the same after one try or five
     retry_base_seconds: Annotated[float, Field(ge=0), Knob]  # patience
     outage_seconds: Annotated[float, Field(gt=0), Knob]  # patience
@@ -195,6 +196,41 @@ class LlmSection(Section):
     replay_only: Annotated[bool, Knob]  # whether a missing reply may be bought, not what it says
     share_limits: Annotated[bool, Knob]  # speed
     batch: Annotated[BatchSection, Knob]  # how the same requests travel
+
+
+CHARACTERS_A_WORD = {"en": 10, "zh": 4}
+"""Room for a word and what stands around it, where a text is to have so many words at most. Two signs of Chinese say a
+word, so prompts ask for twice as many."""
+
+
+class TextLimitsSection(Section):
+    """How long texts may be that models write, in characters; those that end in `_words`, in words."""
+
+    name: Positive
+    word: Positive
+    phrase: Positive
+    label: Positive
+    goal: Positive
+    summary: Positive
+    background: Positive
+    utterance: Positive
+    message: Positive
+    reasoning: Positive
+    inspiration: Positive
+    judge_words: Positive
+    remark_words: Positive
+    answer_words: Positive
+    speech_words: Positive
+
+    def characters(self, name: str, language: Language) -> int:
+        """A limit in characters."""
+        value: int = getattr(self, name)
+        return CHARACTERS_A_WORD[language] * value if self.in_words(name) else value
+
+    @staticmethod
+    def in_words(name: str) -> bool:
+        """Whether a limit counts words."""
+        return name.endswith("_words")
 
 
 class EncoderSection(Section):
@@ -416,6 +452,7 @@ class JudgingSection(BatchableSection):
     prompt_language: InLanguage
     subscore_scale: Literal["half", "binary"]
     split: Literal["none", "dimension"]
+    style: Literal["paper", "brief"]
     subsample: SubsampleSection | None
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,7 +46,13 @@ def _refuse_repeated(node: yaml.Node, seen: set[int]) -> None:
 
 def load_yaml(text: str) -> Any:
     """The one document of a YAML text, as `yaml.safe_load` has it; GivenTwice, a YAMLError, names keys and lines."""
-    return yaml.load(text, _Loader)
+    return pickle.loads(_pickled(text))
+
+
+@lru_cache(maxsize=64)
+def _pickled(text: str) -> bytes:
+    """Every stage of a run reads the settings and the models again; this is the tenth of the time, and a copy each."""
+    return pickle.dumps(yaml.load(text, _Loader))
 
 
 def read_config(path: Path, model: type[Config], what: str) -> Config:

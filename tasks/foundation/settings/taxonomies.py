@@ -19,7 +19,8 @@ from tasks.foundation.settings.strict_yaml import read_config
 
 
 class Label(BaseModel):
-    """One label. `low` and `high` bound a numeric band where the taxonomy is one of bands."""
+    """One label. `low` and `high` bound a numeric band where the taxonomy is one of bands; `half` is what a score
+    between 0 and 1 looks like, where it is a rubric."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,6 +30,8 @@ class Label(BaseModel):
     group: str | None = None
     low: int | None = None
     high: int | None = None
+    half: str | None = None
+    half_zh: str | None = None
 
     def shown(self, language: str) -> str:
         """The label as a prompt shows it: the stored name, with its Chinese name beside it in zh."""
@@ -58,7 +61,7 @@ class Taxonomy:
 
     @property
     def fingerprint(self) -> str:
-        return digest([[x.name, x.definition, x.zh, x.group, x.low, x.high] for x in self.labels])
+        return digest([x.model_dump() for x in self.labels])
 
 
 @cache

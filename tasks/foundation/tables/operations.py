@@ -47,6 +47,7 @@ class LlmCall(Row):
     latency_seconds: Float64 = Field(description="time in provider calls, seconds")
     attempts: Int32 = Field(description="provider calls of this request", ge=0)
     from_cache: bool = Field(description="false when this stage run made the call, in whichever process")
+    cut_texts: Int32 = Field(description="texts of the reply that were far over their limit, and were cut", ge=0)
     finish_reason: str | None = Field(description="as the provider says; null: no reply")
     error_kind: str | None = Field(description="why it failed; null: answered")
     created_at: datetime = Field(description="UTC")

@@ -113,12 +113,23 @@ def response_format(call: ProviderCall) -> dict[str, Any] | None:
             name = re.sub(r"[^A-Za-z0-9_-]", "_", call.schema_name)[:64] or "reply"
             held: dict[str, Any] = {"name": name, "schema": call.schema}
             if call.model.strict_schema:
-                held["strict"] = True
+                held |= {"schema": _drop_lengths(call.schema), "strict": True}
             return {"type": "json_schema", "json_schema": held}
         case "json_object":
             return {"type": "json_object"}
         case "prompt":
             return None
+
+
+def _drop_lengths(part: Any) -> Any:
+    """A schema without the bounds on texts that strict modes refuse; the prompt's form tells them, and a reply is held
+    to them when it is read."""
+    if isinstance(part, list):
+        return [_drop_lengths(item) for item in part]
+    if not isinstance(part, Mapping):
+        return part
+    bounds = ("minLength", "maxLength") if part.get("type") == "string" else ()
+    return {key: _drop_lengths(item) for key, item in part.items() if key not in bounds}
 
 
 def read_usage(usage: Any, text: str) -> Usage:
