@@ -10,14 +10,13 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from tasks.foundation.demo.elements import list_names
 from tasks.foundation.demo.records import IDENTITY_FACTS, collect_facts, describe
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Scene
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.texts.replies import Phrase, Reasoning, ReplyModel, asked
+from tasks.foundation.texts.replies import Phrase, Reasoning, ReplyModel, asked, list_names
 
 
 class Assessment(ReplyModel):
@@ -71,20 +70,13 @@ def make_assess_inputs(scene: Scene, character1: Character, character2: Characte
     """What the assessor sees of a pairing."""
     language = scene.language
     one, two = (describe(collect_facts(person), language, IDENTITY_FACTS) for person in (character1, character2))
-    shown = {label.name: label.shown(language) for label in taxonomy("goal_type").labels}
     return AssessInputs(
-        familiarity_scale=familiarity_scale(language),
-        talkways=[label.shown(language) for label in taxonomy("talkway").labels],
+        familiarity_scale=taxonomy("familiarity").describe(language),
+        talkways=taxonomy("talkway").describe(language),
         goal1=scene.goal1,
         goal2=scene.goal2,
-        goal_type=shown.get(scene.goal_type, scene.goal_type),
+        goal_type=taxonomy("goal_type").show(scene.goal_type, language),
         setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
         participant1=one,
         participant2=two,
     )
-
-
-def familiarity_scale(language: str) -> list[str]:
-    """'4 have met a few times' …, in the language."""
-    labels = taxonomy("familiarity").labels
-    return [f"{label.name} {label.zh if language == 'zh' else label.definition}" for label in labels]

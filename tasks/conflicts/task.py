@@ -42,7 +42,7 @@ from tasks.conflicts.select import (
     pick_best_ranked,
     select_evenly,
 )
-from tasks.foundation.demo.records import load_rows_by, scenes_and_characters
+from tasks.foundation.demo.records import WORD_SETS, load_rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.settings.sections import ConflictsSection, PairingRule
@@ -392,7 +392,7 @@ STAGE = Stage(
     finished=("conflicts",),
     drafts=(REFUSED, ASSESSMENTS),
     prompts=(ASSESS, REFLECT),
-    taxonomies=("goal_type", "familiarity", "talkway", "attributes", "age_band"),
+    taxonomies=(*WORD_SETS, "goal_type", "familiarity", "talkway"),
     check=check,
     files=lambda settings: [RULES],
     roles=lambda settings: {"assessor": [settings.conflicts.assessor]},

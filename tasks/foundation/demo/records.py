@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import polars as pl
@@ -126,19 +127,8 @@ FACTS: dict[str, tuple[str, str]] = {
 IDENTITY_FACTS = ("name", "gender", "age", "occupation", "education", "culture", "background", "relationship")
 """What is enough to see whether a person contradicts themselves or a goal."""
 
-_ZH_WORDS = {
-    "M": "男",
-    "F": "女",
-    "Unknown": "未知",
-    "High": "高",
-    "Low": "低",
-    "openness": "开放性",
-    "conscientiousness": "尽责性",
-    "extraversion": "外向性",
-    "agreeableness": "宜人性",
-    "neuroticism": "神经质",
-}
-_EN_WORDS = {"M": "male", "F": "female", "Unknown": "unknown"}
+WORD_SETS = ("gender", "level", "big_five", "age_band", "attributes")
+"""The taxonomies that `describe` finds words in."""
 
 
 def collect_facts(character: Character) -> dict[str, Any]:
@@ -174,10 +164,11 @@ def _joined(parts: Sequence[str], language: str) -> str:
 def _word(value: Any, language: str) -> str:
     """A stored word as a reader of the language knows it; free text stays as it is."""
     word = str(value)
-    if language != "zh":
-        return _EN_WORDS.get(word, word)
-    return _ZH_WORDS.get(word) or _chinese_labels().get(word, word)
+    return _find_words(language).get(word, word)
 
 
-def _chinese_labels() -> dict[str, str]:
-    return {label.name: label.zh for name in ("attributes", "age_band") for label in taxonomy(name).labels}
+@cache
+def _find_words(language: str) -> dict[str, str]:
+    shown = {label.name: label.shown(language) for name in WORD_SETS for label in taxonomy(name).labels}
+    genders = taxonomy("gender").labels if language == "en" else ()
+    return shown | {label.name: label.definition for label in genders}
