@@ -15,6 +15,7 @@ from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.replies import cut_text
 from tasks.personas.characters import BRIEFS, CharacterBrief, draw_brief
 from tasks.personas.inspirations import Inspiration, draw_of_pool, inspire_by_persona, take_turns
+from tasks.personas.people import Person, draw_people
 from tasks.personas.pool import Pool
 
 AT_ONCE = 4096
@@ -29,6 +30,7 @@ class _Writer:
     """Writes briefs some thousand at a time; keeps their ids by language and number."""
 
     table: TableWriter
+    people: Mapping[Language, Sequence[Person]]
     seed: int
     most: int
     ids: dict[tuple[Language, int], str] = field(default_factory=dict)
@@ -36,7 +38,7 @@ class _Writer:
 
     def add(self, language: Language, number: int, inspiration: Inspiration) -> None:
         shown = replace(inspiration, text=cut_text(inspiration.text, self.most))
-        brief = draw_brief(language, number, shown, self.seed)
+        brief = draw_brief(language, number, self.people[language][number], shown, self.seed)
         self.ids[language, number] = brief.character_id
         self._waiting.append(brief)
         if len(self._waiting) >= AT_ONCE:
@@ -59,7 +61,8 @@ def write_briefs(
 ) -> list[str]:
     """Writes the brief of every character, inspired by at most so many characters of a text; their ids by language and
     number."""
-    writer = _Writer(table, seed, most)
+    people = {language: draw_people(language, characters.of(language), seed) for language in LANGUAGES}
+    writer = _Writer(table, people, seed, most)
     pools = sorted((pool for pool in pools if pool.kept), key=lambda pool: pool.name)
     ends = [draw_of_pool(pool.kept_ids, characters.en, characters.zh, seed) for pool in pools]
     inspired: dict[int, list[tuple[Language, int, str]]] = {}

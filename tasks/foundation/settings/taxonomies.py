@@ -66,6 +66,11 @@ class Label(BaseModel):
         return f"{self.shown(language)}{'：' if language == 'zh' else ': '}{self.defined(language)}"
 
 
+def gloss(shown: str, meaning: str, language: str) -> str:
+    """'rational (weighs evidence)', '理性（权衡依据）'."""
+    return f"{shown}（{meaning}）" if language == "zh" else f"{shown} ({meaning})"
+
+
 class _TaxonomyFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
