@@ -32,7 +32,7 @@ class CharacterBrief(Row):
     inspired_by: str = Field(
         description="where the inspiring text is from: a pool, or a file or dataset and its line or row"
     )
-    inspiration: str = Field(description="its beginning; of a persona without name, age, sex and origin")
+    inspiration: str = Field(description="its beginning; of a persona without who they are")
     name: str = Field(description="full name, drawn by culture, gender and year of birth")
     given_name: str = Field(description="the given part of it")
     origin: str = Field(description="the culture it was drawn from")

@@ -171,6 +171,15 @@ def test_a_profile_may_do_without_the_rules() -> None:
     assert _run(context) == ([2], {})
 
 
+@pytest.mark.parametrize("names", [("Bo Lund", "Bo Lund"), ("Bo Lund", "bo Hart")])
+def test_two_who_share_a_given_or_full_name_do_not_meet(names: tuple[str, str]) -> None:
+    context = _context("conflicts.pairings={en: 2, zh: 0}")
+    people = [character(number, name=name, given_name=name.split()[0]) for number, name in enumerate(names)]
+    context._inputs = {"characters": people, "scenes": [scene(1)]}
+    with pytest.raises(NothingLeft, match=r"refuses 2 pairings"):
+        STAGE.prepare(context)
+
+
 def test_words_of_the_rules_are_found_as_words_in_either_language() -> None:
     context = _context()
     texts = {

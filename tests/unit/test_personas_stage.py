@@ -20,7 +20,7 @@ from tasks.foundation.tables import TABLES
 from tasks.foundation.texts import approximate
 from tasks.foundation.texts.replies import cut_text
 from tasks.personas.characters import CharacterBrief, draw_brief
-from tasks.personas.inspirations import Inspiration, remove_identity
+from tasks.personas.inspirations import Inspiration
 from tasks.personas.people import draw_people
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
@@ -141,16 +141,6 @@ def test_briefs_keep_to_the_attribute_pool_and_to_their_age_band(seed: int, coun
         assert {groups[name] for name in brief.personal_values} == {"personal_value"}
         assert len(set(brief.personal_values)) == 2
         assert groups[brief.decision_style] == "decision_style" and groups[brief.social_skill] == "social_skill"
-
-
-def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
-    text = (
-        "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race ethnicity: White (Norse). "
-        "Work: title: pilot. Living situation: alone."
-    )
-    assert remove_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
-    assert remove_identity("A woman. She rows.") == "She rows."
-    assert remove_identity("Age: 52.") == "Age: 52."
 
 
 @pytest.mark.parametrize(
