@@ -41,7 +41,9 @@ def _assess(context: FakeContext, drawn: Mapping[str, str]) -> None:
     for pairing_id, goal_type in drawn.items():
         coherent = random.Random(seed_of(pairing_id)).random() < _rate(goal_type)
         facts = {"is_coherent": coherent, "relationship": "r", "familiarity": 3, "talkway": "phone call"}
-        flags = dict.fromkeys(("identity_ok", "goal_ok", "partner_ok", "first_verdict"), coherent)
+        checks = ("identity_ok", "goal_ok", "partner_ok")
+        flags = dict.fromkeys((*checks, *(f"final_{check}" for check in checks), "first_verdict"), coherent)
+        facts |= {"objection": None, "final_objection": None, "final_reasoning": "r"}
         rows.append(Assessed(pairing_id=pairing_id, reasoning="r", reflection="t", **flags, **facts))
     context.keep({ASSESSMENTS.name: rows})
 

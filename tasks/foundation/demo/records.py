@@ -124,8 +124,13 @@ FACTS: dict[str, tuple[str, str]] = {
 }
 """What is said of a person, in order, with its name in English and Chinese."""
 
-IDENTITY_FACTS = ("name", "gender", "age", "occupation", "education", "culture", "background", "relationship")
-"""What is enough to see whether a person contradicts themselves or a goal."""
+SETTING: dict[str, tuple[str, str]] = {
+    "time": ("Time", "时间"),
+    "location": ("Place", "地点"),
+    "topic": ("Topic", "话题"),
+    "atmosphere": ("Mood", "氛围"),
+}
+"""What is said of a scene, in order, with its name in English and Chinese."""
 
 WORD_SETS = ("gender", "level", "big_five", "age_band", "attributes")
 """The taxonomies that `describe` finds words in."""
@@ -137,15 +142,23 @@ def collect_facts(character: Character) -> dict[str, Any]:
     return {name: plain[name] for name in FACTS}
 
 
-def describe(facts: Mapping[str, Any], language: str, only: Iterable[str] = FACTS) -> str:
+def describe(facts: Mapping[str, Any], language: str) -> str:
     """`facts` in words, one 'name: value' line each; absent and empty ones are left out."""
-    wanted = set(only)
+    return "\n".join(_list_lines(FACTS, facts, language))
+
+
+def describe_setting(scene: Scene) -> list[str]:
+    """'Time: a morning in May', … of a scene, in its language."""
+    return _list_lines(SETTING, scene.model_dump(), scene.language)
+
+
+def _list_lines(names: Mapping[str, tuple[str, str]], values: Mapping[str, Any], language: str) -> list[str]:
     colon, column = ("：", 1) if language == "zh" else (": ", 0)
-    lines = []
-    for name, labels in FACTS.items():
-        if name in wanted and facts.get(name) not in (None, "", []):
-            lines.append(f"{labels[column]}{colon}{_in_words(facts[name], language)}")
-    return "\n".join(lines)
+    return [
+        f"{labels[column]}{colon}{_in_words(values[name], language)}"
+        for name, labels in names.items()
+        if values.get(name) not in (None, "", [])
+    ]
 
 
 def _in_words(value: Any, language: str) -> str:
