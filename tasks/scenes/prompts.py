@@ -10,7 +10,7 @@ from pydantic import ConfigDict, create_model
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.scenes import SeedDialogue
-from tasks.foundation.texts.replies import Goal, Phrase, ReplyModel, asked, list_names
+from tasks.foundation.texts.replies import Goal, Label, Phrase, ReplyModel, asked, list_names
 
 
 class DistilInputs(Inputs):
@@ -26,6 +26,8 @@ class Distilled(ReplyModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    usable: bool = asked("whether two people with a goal each talk to one another", "是否为各有目标的两个人在交谈")
+    reason: Label | None = asked("why it is not usable; else null", "不可用的原因；可用时为 null")
     topic: Phrase = asked("what the dialogue is about", "对话谈的是什么")
     goal1: Goal = asked("what participant 1 wants to achieve, without names", "参与者1想达成什么，不出现人名")
     goal2: Goal = asked("what participant 2 wants to achieve, without names", "参与者2想达成什么，不出现人名")

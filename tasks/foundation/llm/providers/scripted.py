@@ -91,9 +91,12 @@ def missing_callable(spec: ModelSpec) -> str | None:
 
 
 class _Plausible(SchemaFiller):
-    """What is asked for as right is so more often than not; else three checks would seldom hold together."""
+    """What is asked for as right is so more often than not; else three checks would seldom hold together, and half of
+    what can be used would not be."""
 
     def chance_of(self, name: str) -> float:
+        if name == "usable":
+            return 1.0
         return 0.95 if name.endswith("_ok") else super().chance_of(name)
 
 
