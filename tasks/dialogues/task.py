@@ -33,18 +33,25 @@ from tasks.dialogues.prompts import (
     WrittenDialogue,
     WrittenUtterance,
     describe_familiarity,
-    describe_talkway,
-    list_labels,
     make_dialogue_reply,
     make_labels_reply,
     name_turn_field,
     name_turns,
 )
 from tasks.foundation.demo.elements import canonical_emotion
-from tasks.foundation.demo.records import collect_facts, describe, load_rows_by, scenes_and_characters, write_transcript
+from tasks.foundation.demo.records import (
+    WORD_SETS,
+    collect_facts,
+    describe,
+    describe_setting,
+    load_rows_by,
+    scenes_and_characters,
+    write_transcript,
+)
 from tasks.foundation.errors import ModelError
 from tasks.foundation.ids import content_id, seed_of
 from tasks.foundation.settings.sections import DialoguesSection, TextLimitsSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.personas import Character
@@ -268,8 +275,8 @@ def make_write_inputs(
         goal2=scene.goal2,
         relationship=conflict.relationship or "",
         familiarity=describe_familiarity(conflict.familiarity or 0, language),
-        talkway=describe_talkway(conflict.talkway or "", language),
-        setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
+        talkway=taxonomy("talkway").show(conflict.talkway or "", language),
+        setting=describe_setting(scene),
         min_turns=min_turns,
         max_turns=max_turns,
         target_turns=target_turns,
@@ -280,8 +287,8 @@ def make_analysis_inputs(setup: DialogueSetup, draft: Draft) -> AnalysisInputs:
     """What both analyses of a dialogue show."""
     turns = [(line.speaker, line.text) for line in draft.lines]
     return AnalysisInputs(
-        sentiments=list_labels("sentiment", setup.language),
-        emotions=list_labels("utterance_emotion", setup.language),
+        sentiments=taxonomy("sentiment").describe(setup.language),
+        emotions=taxonomy("utterance_emotion").describe(setup.language),
         goal1=setup.scene.goal1,
         goal2=setup.scene.goal2,
         dialogue=write_transcript(setup.names, turns, numbered=True),
@@ -338,6 +345,6 @@ STAGE = Stage(
     work=work,
     worked=("dialogues", "utterances"),
     prompts=(WRITE, REWRITE, ANNOTATE, EPILOGUE),
-    taxonomies=("familiarity", "talkway", "sentiment", "utterance_emotion", "attributes", "age_band"),
+    taxonomies=(*WORD_SETS, "familiarity", "talkway", "sentiment", "utterance_emotion"),
     roles=lambda settings: {"writer": [settings.dialogues.writer]},
 )

@@ -74,11 +74,7 @@ def make_speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn
         topic=episode.topic,
         time=episode.time,
         location=episode.location,
-        talkway=_describe_talkway(episode.talkway, episode.language),
+        talkway=taxonomy("talkway").show(episode.talkway, episode.language),
         talk=talk,
         turn=turn,
     )
-
-
-def _describe_talkway(name: str, language: str) -> str:
-    return next((label.shown(language) for label in taxonomy("talkway").labels if label.name == name), name)

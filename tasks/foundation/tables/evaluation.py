@@ -23,7 +23,9 @@ class AwarenessPrediction(Row):
     item_id: str = Field(description="the item")
     target: str = Field(description="alias of the model under test")
     sample: Sample = Field(description="repeat, 0-based")
-    prediction: Json | None = Field(description="the labels predicted; null: unreadable")
+    prediction: Json | None = Field(
+        description="the labels predicted, fixed ones in the item's language; null: unreadable"
+    )
     raw: str = Field(description="the reply as it came")
 
 
