@@ -5,10 +5,10 @@ COLLOQUY_BENCH_DEMO=0.0005     demo-paper: the share of its 2.6 million seeds an
 COLLOQUY_BENCH_DIALOGUES_SHARE=0.01   demo-paper: the share of its pairings, dialogues, items and episodes
 COLLOQUY_BENCH_FOLDER=…        where the builds stay; else a temporary folder
 
-Sources are rows made up in the schemas of the real ones; every model of the profile is asked as it stands there, but at the
-stub (tests/fakes/schema_server.py), with a schema, and without limits of requests and tokens. Each run is `colloquy run`
-in a process of its own; what is shown of a stage is what its observer sees. Then the same command again, a second build
-from the reply cache, `colloquy check` and `colloquy report`.
+Sources are rows made up in the schemas of the real ones. Every model of the profile is asked as it stands there, but at
+the stub (tests/fakes/schema_server.py), with a schema, and without limits of requests and tokens. Each run is `colloquy
+run` in a process of its own; what is shown of a stage is what its observer sees. Then the same command again, `colloquy
+check`, `colloquy report`, and a second build from the reply cache.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,7 @@ def command(report: str, *arguments: str) -> None:
     watch = Watch()
     OBSERVERS.append(watch)
     sys.argv = ["colloquy", *arguments]
-    began = time.monotonic()
+    began, load = time.monotonic(), os.getloadavg()[0]
     code: Any = 0
     try:
         main()
@@ -103,6 +105,7 @@ def command(report: str, *arguments: str) -> None:
     finally:
         told = {
             "seconds": time.monotonic() - began,
+            "load": (load, os.getloadavg()[0]),
             "peak": memory_gib("VmHWM"),
             "phases": watch.rows,
             "results": watch.results,
@@ -172,11 +175,12 @@ def renamed(settings: Any) -> Any:
         return {key: renamed(value) for key, value in settings.items()}
     if isinstance(settings, list):
         return [renamed(value) for value in settings]
-    return f"{PREFIX}{settings}" if settings in load_names() else settings
+    return f"{PREFIX}{settings}" if settings in aliases() else settings
 
 
-def load_names(names: dict[str, frozenset[str]] = {}) -> frozenset[str]:  # noqa: B006 - read once
-    return names.setdefault("all", frozenset(load_models()))
+@cache
+def aliases() -> frozenset[str]:
+    return frozenset(load_models())
 
 
 def persona_sources(folder: Path, rows: int) -> list[dict[str, Any]]:
@@ -234,62 +238,82 @@ def test_a_paper_from_its_first_row_to_its_report(
     folder.mkdir(parents=True, exist_ok=True)
     with endpoint() as (url, server):
         rehearsal = Rehearsal(folder, url, profile, changes(folder))
-        began = os.getloadavg()[0]
         rehearsal("plan", "--profile", str(rehearsal.profile), "--build", "first")
-        planned = next(line for line in rehearsal.said().splitlines() if line.startswith("Expected"))
+        say(f"\n{profile}", *(line for line in rehearsal.said().splitlines() if line.startswith("Expected")))
         before = processor_seconds(server)
         first = rehearsal.run("first")
-        print(f"\n{profile}: load {began:.1f} as it began, {os.getloadavg()[0]:.1f} as it ended\n{planned}")
-        for line in stages_of(first):
-            print(line)
-        calls = sum(each["calls"] for each in first["results"])
-        print(f"{calls:,} calls in {first['seconds']:,.0f} s ({calls / first['seconds']:.0f}/s), peak {first['peak']:.2f} GiB; ", end="")
-        print(f"the stub used {processor_seconds(server) - before:.0f} s of processor")
-        print(files_of(rehearsal.artifacts), f"Prefect's records {size_of(folder / 'prefect') / 1e6:.0f} MB", sep="; ")
+        say(*stages_of(first), f"the stub used {processor_seconds(server) - before:.0f} s of processor")
+        say(files_of(rehearsal.artifacts), f"Prefect's records: {size_of(folder / 'prefect') / 1e6:.0f} MB")
         again = rehearsal.run("first")
-        replayed = rehearsal.run("second")
-        print(f"the same command again: {again['seconds']:.1f} s; a second build from the cache: {replayed['seconds']:.0f} s, ", end="")
-        print(f"{sum(each['from_cache'] for each in replayed['results']):,} replies")
+        say(f"the same command again: {again['seconds']:.1f} s")
         for one in ("check", "report"):
             told = rehearsal(one, "--build", "first")
-            print(f"colloquy {one}: {told['seconds']:.1f} s, peak {told['peak']:.2f} GiB")
-    assert calls and not again["results"]
-    assert sum(each["calls"] for each in replayed["results"]) == 0
-    assert all(
-        each["n_in"] == each["n_produced"] + each["n_filtered"] + each["n_failed"] for each in first["results"]
-    )
+            say(f"colloquy {one}: {told['seconds']:.1f} s, peak {told['peak']:.2f} GiB")
+        replayed = rehearsal.run("second")
+        say("a second build, from the reply cache", *stages_of(replayed))
+    assert not again["results"]
+    assert sum(each["calls"] for each in first["results"]) and not sum(each["calls"] for each in replayed["results"])
+    for each in first["results"]:
+        assert each["n_in"] == each["n_produced"] + each["n_filtered"] + each["n_failed"]
     if not FOLDER:
         shutil.rmtree(folder)
 
 
+def say(*lines: str) -> None:
+    """At once: a full rehearsal takes hours."""
+    print(*lines, sep="\n", flush=True)
+
+
+COLUMNS = {"rows": 9, "failed": 7, "calls": 9, "planned": 18, "calls/s": 9, "ms/call": 9}
+COLUMNS |= {"prepare": 9, "work": 9, "commit": 9, "whole": 9, "GiB": 6, "peak": 6}
+
+
 def stages_of(told: dict[str, Any]) -> Iterator[str]:
-    """A line a stage; of one that fans out, its members together."""
-    yield (
-        f"{'stage':<13}{'rows':>9}{'failed':>7}{'calls':>9}{'planned':>18}{'calls/s':>8}{'ms/call':>8}{'prepare':>9}{'work':>8}"
-        f"{'commit':>8}{'whole':>8}{'GiB':>6}{'peak':>6}"
-    )
-    stages = dict.fromkeys(each["stage"].partition("@")[0] for each in told["results"])
-    for stage in stages:
-        results = [each for each in told["results"] if each["stage"].partition("@")[0] == stage]
+    """A line a stage (of one that fans out, its members together), and one for the whole run. `ms/call` is of processor
+    time while rows are worked on, the rest by the clock; `GiB` is what the process held as the stage ended."""
+    yield f"{'stage':<13}" + "".join(f"{name:>{width}}" for name, width in COLUMNS.items())
+    for stage in dict.fromkeys(stage_of(each) for each in told["results"]):
+        results = [each for each in told["results"] if stage_of(each) == stage]
+        last = [row for row in told["phases"] if stage_of(row) == stage][-1]
         spent = spent_of(told["phases"], stage)
-        calls = sum(each["calls"] + each["from_cache"] for each in results)
-        plans = [each["planned"] or (0, 0) for each in results]
         work, processor = spent["working"]
-        rate, each_call = (f"{calls / work:.0f}", f"{1000 * processor / calls:.2f}") if calls else ("", "")
-        planned = f"{sum(low for low, _ in plans):,.0f}–{sum(high for _, high in plans):,.0f}" if calls else ""
-        memory = [row for row in told["phases"] if row["stage"].partition("@")[0] == stage]
-        yield (
-            f"{stage:<13}{sum(each['n_in'] for each in results):>9,}{sum(each['n_failed'] for each in results):>7,}{calls:>9,}"
-            f"{planned:>18}{rate:>8}{each_call:>8}{spent['preparing'][0]:>9.1f}{work:>8.1f}{spent['committing'][0]:>8.1f}"
-            f"{sum(each['seconds'] for each in results):>8.1f}{memory[-1]['memory']:>6.2f}{memory[-1]['peak']:>6.2f}"
-        )
+        values = {
+            "rows": f"{sum(each['n_in'] for each in results):,}",
+            "failed": f"{sum(each['n_failed'] for each in results):,}",
+            "prepare": f"{spent['preparing'][0]:.1f}",
+            "work": f"{work:.1f}",
+            "commit": f"{spent['committing'][0]:.1f}",
+            "whole": f"{sum(each['seconds'] for each in results):.1f}",
+            "GiB": f"{last['memory']:.2f}",
+            "peak": f"{last['peak']:.2f}",
+        }
+        if calls := calls_of(results):
+            low, high = (sum((each["planned"] or (0, 0))[end] for each in results) for end in (0, 1))
+            values |= {"calls": f"{calls:,}", "planned": f"{low:,.0f}–{high:,.0f}"}
+            values |= {"calls/s": f"{calls / work:.0f}", "ms/call": f"{1000 * processor / calls:.2f}"}
+        yield f"{stage:<13}" + "".join(f"{values.get(name, ''):>{width}}" for name, width in COLUMNS.items())
+    bought = sum(each["calls"] for each in told["results"])
+    replayed, seconds = calls_of(told["results"]) - bought, told["seconds"]
+    yield (
+        f"{bought:,} calls and {replayed:,} replies from the cache in {seconds:,.0f} s "
+        f"({(bought + replayed) / seconds:.0f}/s), peak {told['peak']:.2f} GiB; load of the machine "
+        f"{told['load'][0]:.1f} at the beginning, {told['load'][1]:.1f} at the end"
+    )
+
+
+def calls_of(results: list[dict[str, Any]]) -> int:
+    return sum(each["calls"] + each["from_cache"] for each in results)
+
+
+def stage_of(row: dict[str, Any]) -> str:
+    return str(row["stage"]).partition("@")[0]
 
 
 def spent_of(phases: list[dict[str, Any]], stage: str) -> dict[str, tuple[float, float]]:
     """Seconds and processor seconds of a stage in each of its phases, all members together."""
     spent = {"preparing": (0.0, 0.0), "working": (0.0, 0.0), "committing": (0.0, 0.0), "drawing on": (0.0, 0.0)}
-    for row, following in zip(phases, phases[1:], strict=False):
-        if row["stage"] == following["stage"] and row["stage"].partition("@")[0] == stage and row["phase"] in spent:
+    for row, following in pairwise(phases):
+        if row["stage"] == following["stage"] and stage_of(row) == stage and row["phase"] in spent:
             seconds, processor = spent[row["phase"]]
             spent[row["phase"]] = (
                 seconds + following["at"] - row["at"],
@@ -300,9 +324,10 @@ def spent_of(phases: list[dict[str, Any]], stage: str) -> dict[str, tuple[float,
 
 def files_of(root: Path) -> str:
     """Files and gigabytes of each folder of the store."""
-    folders = {path.name: [file for file in path.rglob("*") if file.is_file()] for path in root.iterdir() if path.is_dir()}
-    told = [f"{name} {len(files):,} ({sum(file.stat().st_size for file in files) / 1e9:.2f} GB)" for name, files in folders.items()]
-    return "files: " + ", ".join(told) + f"; in all {size_of(root) / 1e9:.2f} GB"
+    folders = sorted(path for path in root.iterdir() if path.is_dir())
+    counts = {path.name: sum(file.is_file() for file in path.rglob("*")) for path in folders}
+    told = [f"{path.name} {counts[path.name]:,} files, {size_of(path) / 1e9:.2f} GB" for path in folders]
+    return "; ".join([*told, f"all {size_of(root) / 1e9:.2f} GB"])
 
 
 def size_of(folder: Path) -> int:

@@ -38,7 +38,9 @@ ANSWER_CHARACTERS = 290
 """Of a reply without a schema: the usual 72 tokens."""
 YES = 0.9
 _HAN = re.compile("[\u4e00-\u9fff]")
-_CHINESE = "我你他们这有在是不了很会想去来看说做家里今天明年朋友时候工作孩子老师城市河边晚上早起喜欢觉得可以因为所以但如果"
+_CHINESE = (
+    "我你他们这有在是不了很会想去来看说做家里今天明年朋友时候工作孩子老师城市河边晚上早起喜欢觉得可以因为所以但如果"
+)
 _PLACE = re.compile("⟦(\\d+)⟧")
 
 
