@@ -14,6 +14,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 Trouble = Literal["empty", "role", "repeat"]
@@ -80,8 +81,11 @@ def _is_taken_from(source: str, plain: str, share: float, width: int) -> bool:
     )
 
 
+@lru_cache(maxsize=2048)  # every turn is held against all that was said before it
 def _folded(text: str) -> str:
     """NFKC, case folded, straight apostrophes, single spaces, nothing invisible."""
+    if text.isascii():
+        return " ".join(text.casefold().split())
     text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return " ".join("".join(x for x in text if unicodedata.category(x) != "Cf").split())
 

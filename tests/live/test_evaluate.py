@@ -92,7 +92,7 @@ def test_a_changed_release_is_refused(release: Path, tmp_path: Path) -> None:
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["tables"]["chat_seeds"]["rows"] = 2
     (release / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(SourceError, match=r"chat_seeds.parquet is not what the manifest says"):
+    with pytest.raises(SourceError, match=r"table chat_seeds: expected what the manifest says"):
         import_release(Layout(tmp_path / "mine"), release, "b")
     with pytest.raises(SourceError, match=r"is no released benchmark"):
         import_release(Layout(tmp_path / "mine"), tmp_path, "b")

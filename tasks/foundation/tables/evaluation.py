@@ -228,6 +228,21 @@ class Comparison(Row):
     n: Int32 = Field(description="dialogues that both sides have; of pools: of both sides together", ge=0)
 
 
+class Rank(Row):
+    benchmark: Literal["demo", "eyt"] = Field(description="which benchmark")
+    metric: str = Field(description="name of the metric")
+    pool: str | None = Field(description="persona pool; null: all")
+    language: str | None = Field(description="language; null: all")
+    target: str = Field(description="alias of the model under test")
+    rank: Int32 = Field(description="place of its value among the targets under the same conditions, 1 best", ge=1)
+    rank_low: Int32 = Field(
+        description="best place that the data leave it: 1 + the targets that are surely better", ge=1
+    )
+    rank_high: Int32 = Field(description="worst place that the data leave it", ge=1)
+    may_be_best: bool = Field(description="no target is surely better: it belongs to the confidence set of the best")
+    n_targets: Int32 = Field(description="targets that it is ranked among", ge=1)
+
+
 class Agreement(Row):
     scope: Literal["annotators", "voters", "judges", "human", "judge_human"] = Field(description="who agrees")
     category: str = Field(description="element category or dimension")
@@ -318,6 +333,12 @@ TABLES = (
         Comparison,
         ("kind", "benchmark", "metric", "pool", "pool_b", "language", "target_a", "target_b", "judge_a", "judge_b"),
         "one row per pair of targets, judges or pools and metric",
+    ),
+    Table(
+        "ranks",
+        Rank,
+        ("benchmark", "metric", "pool", "language", "target"),
+        "one row per target and metric that has a better end",
     ),
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
     Table("models", Model, ("alias",), "one row per model alias that the build names"),
