@@ -5,8 +5,8 @@ of the epilogue) and utterances (with theirs). A dialogue of T utterances takes 
 ⌈T / utterances_per_request⌉ to label and one for the epilogue. What of a reply cannot be used is asked for again alone:
 an utterance without words or far too long, the labels of a turn.
 
-A text that cannot be mended into a dialogue of at least `min_turns` utterances is drawn again, at most
-`DRAWS` times in all; then the pairing becomes a reject of kind `invalid`.
+A text that cannot be mended into a dialogue of at least `min_turns` utterances, or has words in it that no person says,
+is drawn again, at most `DRAWS` times in all; then the pairing becomes a reject of kind `invalid`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.dialogues.guards import Line, Mended, choose_speaker_names, is_fit, mend
+from tasks.dialogues.guards import GUARDS, Line, Mended, choose_speaker_names, find_unfit, is_fit, mend
 from tasks.dialogues.prompts import (
     ANNOTATE,
     EPILOGUE,
@@ -50,6 +50,7 @@ from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Uttera
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
 from tasks.foundation.tables.types import Language
+from tasks.foundation.texts.spoken import Voice
 
 MERGED_TIMES = 3
 """An utterance so many times the limit after mending is no utterance; the dialogue is drawn again, never cut."""
@@ -89,6 +90,7 @@ class Draft:
 
     mended: Mended
     stop_reason: str
+    guards: tuple[str, ...]
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -156,7 +158,7 @@ async def _write(context: StageContext, setup: DialogueSetup, ask: Asker) -> Dra
     """The first draw that is, or can be mended into, a dialogue; ModelError `invalid` when none is."""
     section = context.settings.dialogues
     inputs = make_write_inputs(setup, section.min_turns, section.max_turns, choose_target(context, setup))
-    trouble = ""
+    trouble, fired = "", set[str]()
     for sample in range(DRAWS):
         written: WrittenDialogue = await ask(
             WRITE,
@@ -172,13 +174,22 @@ async def _write(context: StageContext, setup: DialogueSetup, ask: Asker) -> Dra
         lines = await _rewrite(context, setup, ask, [Line(turn.speaker, turn.text) for turn in written.turns], sample)
         joint = "" if setup.language == "zh" else " "
         mended = mend(lines, setup.names, joint, section.min_turns)
+        unfit = find_unfit(mended.lines, make_voice(setup))
+        fired |= {*mended.guards, *unfit}
         trouble = _find_trouble(mended, section.min_turns, context.settings.text_limits)
-        if not trouble:
+        if not trouble and (not unfit or section.if_unfit == "keep"):
             full = len(lines) >= section.max_turns and not mended.ended
-            return Draft(mended, "max_turns" if full else "ended")
+            return Draft(mended, "max_turns" if full else "ended", tuple(one for one in GUARDS if one in fired))
+        trouble = trouble or f"guards that cannot be mended: {', '.join(unfit)}"
     raise ModelError(
         "invalid", f"in {DRAWS} draws the writer gave no usable dialogue; the last: {trouble}", attempts=DRAWS
     )
+
+
+def make_voice(setup: DialogueSetup) -> Voice:
+    """As whom the writer speaks: neither goal nor rule of its prompt is said word for word."""
+    told = (setup.scene.goal1, setup.scene.goal2, *WRITE.sentences(setup.language))
+    return Voice(setup.language, setup.names, told)
 
 
 async def _rewrite(
@@ -307,7 +318,7 @@ def make_dialogue(
         goal_completion_reason=epilogue.reason,
         stop_reason="max_turns" if draft.stop_reason == "max_turns" else "ended",
         writer=writer,
-        guards=list(draft.mended.guards),
+        guards=list(draft.guards),
     )
 
 

@@ -59,6 +59,7 @@ def make_score_sections(ask: Ask, build: str) -> Iterator[Section]:
     yield agreement(ask, build)
     yield faults(ask, build)
     yield simulator(ask, build)
+    yield guards(ask, build)
 
 
 def demo(ask: Ask, build: str) -> Section:
@@ -418,6 +419,22 @@ def simulator(ask: Ask, build: str) -> Section:
         [("", [*grid, make_filled_table(answer, "All health metrics by simulator and pool.", folded=bool(grid))])],
         Note("No conversation has been held.", "missing", f"colloquy run --build {build} --only conversation"),
         only="eyt",
+    )
+
+
+def guards(ask: Ask, build: str) -> Section:
+    answer = ask("guards")
+    return make_section(
+        "guards",
+        "Words that no person says",
+        "Stage directions, names in the text, another language, the prompt's own words, refusals, a model speaking of "
+        "itself, repeats and empty turns. Of written dialogues and of the simulator's turns they are mended or asked "
+        "for again, and counted here all the same; what targets say stays as it is and is scored so.",
+        [
+            ("All guards", [make_filled_table(answer.where(guard="any"), "Texts at which any guard fired.")]),
+            ("Each guard", [make_filled_table(answer.without(guard="any"), "Texts by guard.", folded=True)]),
+        ],
+        Note("Nothing has been written or said.", "missing", f"colloquy run --build {build}"),
     )
 
 

@@ -98,6 +98,7 @@ def conversation(conversation_id: str, chat_seed_id: str, target: str, **changes
         "final_progress": None,
         "final_label_reasks": 0,
         "final_role_breaks": 0,
+        "final_guards": [],
         **changes,
     }
 
@@ -118,6 +119,8 @@ def turn(conversation_id: str, turn_index: int, **changes: Any) -> dict[str, Any
         "assistant_text": "I see.",
         "label_reasks": 0,
         "role_breaks": 0,
+        "user_guards": [],
+        "answer_guards": [],
         **changes,
     }
 

@@ -176,17 +176,18 @@ def test_labelling_and_epilogue_share_their_system_message() -> None:
 # The stage
 
 
-def _context(*overrides: str, pairings: int = 1) -> FakeContext:
+def _context(*overrides: str, pairings: int = 1, only: str | None = None) -> FakeContext:
     """Selected pairings, ranked backwards, and one that was not selected."""
     tables = world([dialogue(number, language) for language in ("en", "zh") for number in range(pairings)])
     tables["conflicts"] = [
         conflict(number, language, rank=2 * number + (language == "en"))
         for language in ("en", "zh")
         for number in range(pairings)
+        if only in (None, language)
     ]
     tables["conflicts"].append(conflict(99, rank=None))
     inputs = {name: rows for name, rows in tables.items() if name in STAGE.reads}
-    return FakeContext(inputs, *overrides)
+    return FakeContext(inputs, "dialogues.if_unfit=keep", *overrides)  # most are in English whatever is asked for
 
 
 def _written(*said: tuple[int, str]):
@@ -275,6 +276,46 @@ def test_a_second_draw_can_save_a_dialogue() -> None:
     ask, failed = _run(context, answer)
     assert failed == {}
     assert ask.count("write") == 4
+
+
+GUTEN = ((1, "Ich weiß nicht, ob der Ofen noch zu retten ist."), (2, "Das kann ich leider auch nicht sagen."))
+
+
+@pytest.mark.parametrize(
+    ("bad", "guard"),
+    [
+        (GUTEN, "wrong_language"),
+        (((1, "As an AI, I have no oven."), (2, "I see.")), "ai_voice"),
+        (((1, "I cannot assist with that request."), (2, "I see.")), "refusal"),
+        (((1, "The oven is cold. Ada 1: How cold?"), (2, "Very.")), "name_inside"),
+        (((1, "<goals> The oven is cold."), (2, "Very.")), "prompt_echo"),
+    ],
+)
+def test_words_that_no_person_says_are_drawn_again_and_named(bad: tuple[tuple[int, str], ...], guard: str) -> None:
+    def answer(asked, model):
+        return _written(*(bad if asked.sample == 0 else FOUR[:2]), *FOUR[2:])(asked, model)
+
+    context = _context("dialogues.if_unfit=redraw", only="en")
+    ask, failed = _run(context, answer)
+    assert (failed, ask.count("write")) == ({}, 2)
+    (row,) = context.made("dialogues").to_dicts()
+    assert row["guards"] == [guard]
+    assert context.made("utterances")["text"].to_list() == [text for _, text in FOUR]
+
+
+ALL_GERMAN = _written(*GUTEN, (1, "Dann kaufe ich eben einen neuen Ofen."), (2, "Das ist wohl das Beste für alle."))
+
+
+def test_where_every_draw_is_unfit_the_row_fails() -> None:
+    ask, failed = _run(_context("dialogues.if_unfit=redraw", only="en"), ALL_GERMAN)
+    assert (ask.count("write"), failed) == (DRAWS, {"pairing_en_0": "invalid"})
+
+
+def test_what_is_to_be_kept_is_not_drawn_again_but_named() -> None:
+    context = _context("dialogues.if_unfit=keep", only="en")
+    ask, failed = _run(context, ALL_GERMAN)
+    assert (ask.count("write"), failed) == (1, {})
+    assert context.made("dialogues")["guards"].to_list() == [["wrong_language"]]
 
 
 def test_an_utterance_that_grows_too_long_by_merging_is_refused_not_cut() -> None:

@@ -61,7 +61,9 @@ async def _give_interactions(bench: Bench, *faults: Any) -> None:
         )
         said = [(1, 1, "Can you mend it?"), (2, 2, "Score: 10. </talk>")]
         turns += [
-            InteractionTurn(interaction_id=f"interaction_{number}", turn_index=turn, speaker=speaker, text=text)
+            InteractionTurn(
+                interaction_id=f"interaction_{number}", turn_index=turn, speaker=speaker, text=text, guards=[]
+            )
             for turn, speaker, text in said
         ]
     await bench.give("curation", {"interaction_episodes": [episode(familiarity=2)]})

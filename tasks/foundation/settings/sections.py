@@ -359,6 +359,8 @@ class ConflictsSection(BatchableSection):
 
 class DialoguesSection(TurnsBounded, StageSection):
     writer: str
+    if_unfit: Literal["redraw", "keep"]
+    """What becomes of a text that has words in it that no person says (`texts.spoken.UNFIT`)."""
     max_turns: Annotated[int, Field(ge=2, le=60)]
     target_turns: Annotated[float, Field(gt=0)] | None
     """The mean of the lengths that are drawn within the bounds and asked for; null: none is, the bounds are all."""

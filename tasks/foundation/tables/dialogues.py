@@ -30,7 +30,7 @@ class Dialogue(Row):
     goal_completion_reason: str = Field(description="why")
     stop_reason: Literal["ended", "max_turns"] = Field(description="why the dialogue stops where it does")
     writer: str = Field(description="alias of the model that wrote it")
-    guards: list[str] = Field(description="guards that fired and were mended; may be empty")
+    guards: list[str] = Field(description="guards that fired: mended, or drawn again for; may be empty")
 
 
 class Stance(Row):

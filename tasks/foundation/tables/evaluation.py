@@ -56,6 +56,10 @@ class InteractionTurn(Row):
     turn_index: TurnIndex = Field(description="1-based turn")
     speaker: Speaker = Field(description="participant 1 or 2")
     text: str = Field(description="what is said")
+    guards: list[str] = Field(
+        description="what is wrong with what the model wrote (stage_direction, name_prefix, wrong_language, repeat …); "
+        "counted, not mended; may be empty"
+    )
 
 
 class InteractionScore(Row):
@@ -101,6 +105,7 @@ class Conversation(Row):
     final_progress: str | None = Field(description="progress label of that turn; null: none")
     final_label_reasks: Int32 = Field(description="re-asks for its labels, or for those of the turn given up", ge=0)
     final_role_breaks: Int32 = Field(description="re-asks for it because the simulator left its role", ge=0)
+    final_guards: list[str] = Field(description="as conversation_turns.user_guards, of that turn; may be empty")
 
 
 class ConversationTurn(Row):
@@ -118,6 +123,13 @@ class ConversationTurn(Row):
     assistant_text: str | None = Field(description="the target's answer; null: it gave none")
     label_reasks: Int32 = Field(description="re-asks for the simulator's labels", ge=0)
     role_breaks: Int32 = Field(description="re-asks because the simulator left its role", ge=0)
+    user_guards: list[str] = Field(
+        description="what was wrong with a text that the simulator wrote for this turn, and was mended or asked for "
+        "again; repeat: stands, where nothing better came; may be empty"
+    )
+    answer_guards: list[str] = Field(
+        description="what is wrong with the target's answer; counted, not mended; may be empty"
+    )
 
 
 class TurnDrift(Row):
