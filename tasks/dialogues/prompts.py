@@ -97,6 +97,25 @@ class WriteInputs(Inputs):
     target_turns: int | None
 
 
+class SpeakInputs(Inputs):
+    """`partner_background`: empty where the two do not know each other well enough."""
+
+    name: str
+    background: str
+    goal: str
+    partner: str
+    partner_background: str
+    relationship: str
+    familiarity: str
+    talkway: str
+    setting: list[str]
+    dialogue: str
+    turn: int
+    max_turns: int
+    target_turns: int | None
+    may_end: bool
+
+
 class AnalysisInputs(Inputs):
     sentiments: list[str]
     emotions: list[str]
@@ -128,6 +147,7 @@ WRITE: Prompt[WriteInputs, BaseModel] = Prompt(
     "dialogues/write", inputs=WriteInputs, reply=lambda: make_dialogue_reply(2, 60)
 )
 REWRITE = Prompt("dialogues/rewrite", inputs=RewriteInputs, reply=WrittenUtterance)
+SPEAK = Prompt("dialogues/speak", inputs=SpeakInputs, reply=WrittenUtterance)
 ANNOTATE: Prompt[AnnotateInputs, PartsReply] = Prompt(
     "dialogues/annotate", inputs=AnnotateInputs, reply=lambda: make_labels_reply((1, 2))
 )
@@ -151,11 +171,6 @@ def describe_familiarity(familiarity: int, language: str) -> str:
     above = [label for label in labels if int(label.name) >= familiarity][:1]
     words = list(dict.fromkeys(label.zh if language == "zh" else label.definition for label in (*below, *above)))
     return f"{familiarity}/10（{' – '.join(words)}）" if language == "zh" else f"{familiarity}/10 ({' – '.join(words)})"
-
-
-def describe_talkway(talkway: str, language: str) -> str:
-    """The mode of talk as its prompt shows it."""
-    return next((x.shown(language) for x in taxonomy("talkway").labels if x.name == talkway), talkway)
 
 
 def list_labels(taxonomy_name: str, language: str) -> list[str]:

@@ -15,6 +15,8 @@ HOSTILE = [
     ("en", "stage_direction", "She said no. *looks away and shakes her head*"),
     ("en", "stage_direction", "(in a low voice) Not here."),
     ("en", "stage_direction", "(pause) And then?"),
+    ("en", "stage_direction", "*sigh* Very well."),
+    ("en", "stage_direction", "Bye! *waves*"),
     ("zh", "stage_direction", "【叹气】我不知道。"),
     ("zh", "stage_direction", "（轻轻地笑了）真的吗？"),
     ("zh", "stage_direction", "*点头* 好的，就这样。"),

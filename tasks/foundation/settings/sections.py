@@ -359,6 +359,7 @@ class ConflictsSection(BatchableSection):
 
 class DialoguesSection(TurnsBounded, StageSection):
     writer: str
+    style: Literal["whole", "turns"]
     if_unfit: Literal["redraw", "keep"]
     """What becomes of a text that has words in it that no person says (`texts.spoken.UNFIT`)."""
     max_turns: Annotated[int, Field(ge=2, le=60)]

@@ -230,7 +230,7 @@ _MANNER = (
 )
 _DIRECTION = re.compile(
     rf"(?:(?:he|she|they|i)\s)?(?:(?:\w+ly|still|then|an?|long|short|brief|with|awkward)\s)*"
-    rf"(?:(?:(?:{_FEELING})(?P<ending>e|s|es|ed|ing)?|{_DONE})\b.*|(?:{_MANNER}))",
+    rf"(?:(?:(?:{_FEELING})(?:e|s|es|ed|ing)?|{_DONE})\b.*|(?:{_MANNER}))",
     re.IGNORECASE,
 )
 _DIRECTION_ZH = re.compile(
@@ -241,13 +241,16 @@ _DIRECTION_ZH = re.compile(
 )
 
 
+_STRESSED = frozenset("laugh smile frown whisper mutter weep beam clap hesitate blush shiver tremble cries".split())  # noqa: SIM905
+"""What between stars may be a word that is said with stress."""
+
+
 def _is_direction(match: re.Match[str]) -> bool:
     inner = next(group for group in match.groups() if group is not None).strip()
     if "?" in inner or "？" in inner:
         return False
     found = _DIRECTION.fullmatch(inner)
-    # *laugh* may be a word that is stressed; *laughs* is what somebody does
-    if found and not (match["starred"] and inner.isalpha() and not (found["ending"] or "").strip("e")):
+    if found and not (match["starred"] and inner.casefold() in _STRESSED):
         return True
     return bool(_DIRECTION_ZH.fullmatch(inner))
 
