@@ -55,6 +55,7 @@ from tasks.metrics.model_rows import (
     find_thinking_pairs,
     make_model_rows,
 )
+from tasks.metrics.repeats import measure_position, measure_retest
 
 READS = (
     "awareness_items",
@@ -68,14 +69,16 @@ READS = (
     "conversation_turns",
     "turn_judgements",
     "final_intent_judgements",
+    "judgement_repeats",
     "reviews",
     "votes",
+    "vote_repeats",
     "verdicts",
     "human_reviews",
     "human_ratings",
 )
 
-Scope = Literal["annotators", "voters", "judges", "human", "judge_human"]
+Scope = Literal["annotators", "voters", "judges", "human", "judge_human", "position", "retest", "variance"]
 
 
 def prepare(context: StageContext) -> Prepared:
@@ -113,6 +116,10 @@ def _agreement(context: StageContext, demo: DemoBench, eyt: EytBench, bootstrap:
     yield from _rows("judges", eyt.judge_agreement())
     yield from _rows("human", eyt.human_agreement())
     yield from _rows("judge_human", eyt.judge_human_agreement())
+    yield from _rows("position", measure_position(votes, context.read("vote_repeats"), reviews, bootstrap))
+    yield from _rows("retest", measure_retest(context.read("judgement_repeats"), bootstrap))
+    yield from _rows("variance", demo.variance())
+    yield from _rows("variance", eyt.variance())
 
 
 def _rows(scope: Scope, found: Iterable[Found]) -> Iterator[Agreement]:

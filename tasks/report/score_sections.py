@@ -48,6 +48,9 @@ SCOPES = {
     "judges": "Judges with one another",
     "human": "People with the panel and with one another",
     "judge_human": "Judges with people",
+    "position": "Voters with themselves, candidates reversed",
+    "retest": "Judges with themselves, drawn twice",
+    "variance": "Where the differences of scores come from",
 }
 
 

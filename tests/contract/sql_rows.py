@@ -92,6 +92,9 @@ def good() -> Rows:
             _row("votes", **label, voter=voter, candidates='[{"value": "x"}, {"value": "y"}]', candidate=1)
             for voter in ("m1", "m2", "m3")
         ],
+        "vote_repeats": [
+            _row("vote_repeats", **label, voter="m1", candidates='[{"value": "y"}, {"value": "x"}]', candidate=0)
+        ],
         "verdicts": [
             _row(
                 "verdicts", **label, outcome="unanimous", value='"y"', changed=True, votes_for=3, votes_cast=3, panel=3

@@ -27,6 +27,8 @@ class AtMost:
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
 Share = Annotated[float, Field(gt=0, le=1)]
+Part = Annotated[float, Field(ge=0, le=1)]
+"""A share that may be none."""
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
@@ -383,6 +385,8 @@ class DialoguesSection(TurnsBounded, StageSection):
 class VotingSection(BatchableSection):
     annotators: Annotated[list[str], Field(min_length=2), EachOnce]
     arbiter: str
+    reversed_share: Part
+    """Of the disputed labels, which share is voted on a second time, with the candidates in reverse order."""
     temperature: Temperature
     max_tokens: Positive
     utterances_per_request: Positive
@@ -456,6 +460,8 @@ class JudgingSection(BatchableSection):
     subscore_scale: Literal["half", "binary"]
     split: Literal["none", "dimension"]
     style: Literal["paper", "brief"]
+    retest_share: Part
+    """Of the judgements, which share is drawn a second time."""
     subsample: SubsampleSection | None
 
     @property

@@ -182,6 +182,20 @@ class FinalIntentJudgement(Row):
     scored_by: ScoredBy = Field(description="a judge, or a rule")
 
 
+class JudgementRepeat(Row):
+    thing: str = Field(
+        description="what was judged twice: awareness/item/target/sample, interaction/id, turn/conversation/turn, "
+        "final/conversation"
+    )
+    judge: str = Field(description="alias of the judge")
+    dimension: str = Field(
+        description="accuracy, goal_achievement … (0–10), empathy, persona_alignment, anthropomorphic (0–5), "
+        "satisfaction (1–5), completed (0, 1)"
+    )
+    first: Float64 | None = Field(description="the score that counts; null: unscored")
+    again: Float64 | None = Field(description="the score of the second draw, which counts nowhere; null: unscored")
+
+
 class HumanRating(Row):
     conversation_id: str = Field(description="the conversation")
     turn_index: TurnIndex = Field(description="1-based turn")
@@ -239,9 +253,12 @@ class Comparison(Row):
 
 
 class Agreement(Row):
-    scope: Literal["annotators", "voters", "judges", "human", "judge_human"] = Field(description="who agrees")
+    scope: Literal["annotators", "voters", "judges", "human", "judge_human", "position", "retest", "variance"] = Field(
+        description="who agrees; position: a voter with itself, candidates reversed; retest: a judge with its second "
+        "draw; variance: where the differences of scores come from"
+    )
     category: str = Field(description="element category or dimension")
-    statistic: str = Field(description="raw, cohen_kappa, fleiss_kappa, krippendorff_alpha …")
+    statistic: str = Field(description="raw, cohen_kappa, flips (a share of votes), item_share (of the variance) …")
     raters: str = Field(description="the raters, joined by ' × '")
     value: Float64 | None = Field(description="null: not computable")
     ci_low: Float64 | None = Field(description="lower end of the 95 % interval; null: not computable")
@@ -315,6 +332,12 @@ TABLES = (
         FinalIntentJudgement,
         ("conversation_id", "judge"),
         "one row per conversation and judge",
+    ),
+    Table(
+        "judgement_repeats",
+        JudgementRepeat,
+        ("thing", "judge", "dimension"),
+        "one row per judgement drawn twice and dimension",
     ),
     Table(
         "human_ratings",
