@@ -246,6 +246,11 @@ def _evaluation() -> Rows:
                 ("pools", "a", "b"),
             )
         ],
+        "user_likeness": [
+            _row("user_likeness", simulator="m2", measure=measure, edges=[-0.5, 0.5, 1.5], simulated=[0.2, 0.8])
+            | {"people": [0.9, 0.1]}
+            for measure in ("polite", "question")
+        ],
         "agreement": [
             _row("agreement", scope="judges"),
             _row("agreement", scope="judges", category="order of targets, ficr, a", statistic="kendall"),

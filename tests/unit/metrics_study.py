@@ -50,6 +50,9 @@ class Context:
         """Makes further models known."""
         self._models = {**self._models, **{model.alias: model for model in models}}
 
+    def pinned(self, source: Any) -> Any:
+        return source
+
     def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         declared = TABLES[table]
         frame = pl.from_arrow(declared.arrow(self._rows.get(table, ())))

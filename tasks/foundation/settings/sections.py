@@ -161,6 +161,13 @@ class SceneSource(Source):
         return self.corpus
 
 
+class RealUsersSource(Source):
+    """Messages that people wrote: a column with a conversation (messages with role and content), a list of texts, or a
+    text."""
+
+    column: str = "conversation"
+
+
 class BudgetSection(Section):
     """What a build may spend, over all its runs; null: no limit. Reaching one stops the stage, resumably."""
 
@@ -496,3 +503,5 @@ class MetricsSection(StageSection):
     panel_rule: Literal["majority", "mean"]
     resamples: Annotated[int, Field(ge=1, le=100_000)]
     mattr_window: Positive
+    real_users: Annotated[list[RealUsersSource], Field(min_length=1), EachOnce] | None
+    """Whom simulated users are held against; null: the people of the build's seed dialogues."""

@@ -266,6 +266,30 @@ class Agreement(Row):
     n: Int32 = Field(description="units rated by enough raters", ge=0)
 
 
+class UserLikeness(Row):
+    simulator: str = Field(description="alias of the user simulator")
+    language: str = Field(description="language of the conversations")
+    real: str = Field(description="whose messages it is held against")
+    measure: str = Field(
+        description="length, question, no_end_mark, typing_slip, polite, feeling (of a message); vocabulary, "
+        "own_words_again, told_at_once, length_variation (of a user's side of a dialogue)"
+    )
+    unit: str = Field(description="words (Han characters) or share")
+    mean_simulated: Float64 = Field(description="mean of the simulated user, the seed's first message included")
+    mean_real: Float64 = Field(description="mean of the real users")
+    difference: Float64 = Field(description="simulated less real")
+    difference_low: Float64 | None = Field(description="lower end of its 95 % interval; null: not computable")
+    difference_high: Float64 | None = Field(description="upper end of its 95 % interval; null: not computable")
+    distance: Float64 = Field(description="Wasserstein distance of both distributions, in the unit", ge=0)
+    distance_low: Float64 | None = Field(description="lower end of its 95 % interval, never below 0; null: likewise")
+    distance_high: Float64 | None = Field(description="upper end of its 95 % interval; null: likewise")
+    n_simulated: Int32 = Field(description="values of the simulated user: messages, or dialogues", ge=0)
+    n_real: Int32 = Field(description="values of the real users", ge=0)
+    edges: list[Float64] = Field(description="borders of the bins of both histograms; the last bin has all above, too")
+    simulated: list[Float64] = Field(description="share of the simulated user's values in each bin")
+    people: list[Float64] = Field(description="share of the real users' values in each bin")
+
+
 class Model(Row):
     alias: str = Field(description="alias in configs/models.yaml")
     family: str = Field(description="model family, for the family rule")
@@ -353,5 +377,11 @@ TABLES = (
         "one row per pair of targets, judges or pools and metric",
     ),
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
+    Table(
+        "user_likeness",
+        UserLikeness,
+        ("simulator", "language", "measure"),
+        "one row per simulator, language and measure",
+    ),
     Table("models", Model, ("alias",), "one row per model alias that the build names"),
 )
