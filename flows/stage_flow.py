@@ -11,10 +11,12 @@ type Completed: nothing is left to do.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from prefect import State, get_run_logger, task
@@ -101,6 +103,7 @@ async def _bring_up_to_date(run: StageRun) -> None:
     try:
         async with post_progress(run):
             await prepare(run.build, run.name)
+            _set_imports_aside()
             shards: Sequence[int] = run.shards
             while shards:
                 await _work_on_all(run, shards)
@@ -108,6 +111,14 @@ async def _bring_up_to_date(run: StageRun) -> None:
             await commit(run.build, run.name)
     finally:
         await run.close()
+
+
+@cache
+def _set_imports_aside() -> None:
+    """Once a process, when a stage has imported what it needs: looking for garbage in all that takes a tenth of the
+    time of a request, and there is none."""
+    gc.collect()
+    gc.freeze()
 
 
 @task(task_run_name="prepare", cache_policy=NO_CACHE, persist_result=False)

@@ -19,6 +19,7 @@ from flows.cli.console import terminal
 from flows.cli.run import Build, Profile, Set, described
 from tasks.foundation.llm.budget import Allowed
 from tasks.foundation.llm.models import retirement
+from tasks.foundation.run.batching import in_batches, rows_at_once
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.cost_plan import (
     Expected,
@@ -32,6 +33,7 @@ from tasks.foundation.run.cost_plan import (
 )
 from tasks.foundation.run.dry_run import is_asked
 from tasks.foundation.run.spending import limits_of
+from tasks.foundation.settings import Settings
 
 
 def plan(
@@ -98,11 +100,22 @@ def headline(workspace: Workspace, plans: Sequence[RunPlan], tokens_per_second: 
 
 
 def _hours(workspace: Workspace, plans: Sequence[RunPlan], tokens_per_second: float | None) -> Expected | None:
-    """Of the stages one after another; None where a model's speed is not known."""
-
-    hours = [hours_of(_calls(runs), workspace.models, tokens_per_second) for runs in _by_stage(plans).values()]
+    """Of the runs one after another (a stage's members as well); None where a model's speed is not known."""
+    hours = [
+        hours_of(plan.calls, workspace.models, tokens_per_second, _rows_at_once(workspace.settings, plan.stage))
+        for plan in plans
+    ]
     known = [each for each in hours if each is not None]
     return Expected.total(known) if len(known) == len(hours) else None
+
+
+def _rows_at_once(settings: Settings, stage: str) -> int:
+    """How many rows of a stage are worked on at once."""
+    section, batched = getattr(settings, stage), in_batches(settings, stage)
+    of_a_shard = min(
+        rows_at_once(settings, rows, batched=batched) for rows in (settings.run.rows_in_flight, section.shard_rows)
+    )
+    return settings.run.concurrent_shards * of_a_shard
 
 
 def stages_table(plans: Sequence[RunPlan]) -> Table:

@@ -43,6 +43,23 @@ comparisons as (
 
 ),
 
+ranks as (
+
+    select
+        coalesce(pool, 'all') as pool,
+        coalesce(language, 'all') as language,
+        metric,
+        target,
+        rank,
+        rank_low,
+        rank_high,
+        may_be_best,
+        n_targets,
+    from ranks
+    where benchmark = 'eyt'
+
+),
+
 best as (
 
     select distinct
@@ -84,7 +101,11 @@ leaderboard as (
         comparisons.ci_low as difference_low,
         comparisons.ci_high as difference_high,
         comparisons.p_holm,
-        comparisons.difference = 0 or (comparisons.ci_low <= 0 and comparisons.ci_high >= 0) as may_equal_best,
+        ranks.rank,
+        ranks.rank_low,
+        ranks.rank_high,
+        ranks.n_targets as ranked_among,
+        ranks.may_be_best as may_equal_best,
         compared.metric is not null
         and best.target is null
         and metrics.value is not null
@@ -96,6 +117,12 @@ leaderboard as (
             and metrics.language = best.language
             and metrics.metric = best.metric
             and metrics.target = best.target
+    left join ranks
+        on
+            metrics.pool = ranks.pool
+            and metrics.language = ranks.language
+            and metrics.metric = ranks.metric
+            and metrics.target = ranks.target
     left join compared
         on
             metrics.pool = compared.pool

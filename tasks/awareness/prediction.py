@@ -9,16 +9,26 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tasks.foundation.demo.elements import TRAITS, canonical_emotion
+from tasks.foundation.demo.elements import canonical_emotion, pair_traits, show_value
 from tasks.foundation.tables.dialogues import AwarenessTask
+from tasks.foundation.tables.types import Language
 
 
-def shape_prediction(task: AwarenessTask, reply: BaseModel) -> dict[str, Any]:
-    """The labels of a reply as the gold has them: traits as pairs, the seven emotions by their names."""
+def shape_prediction(task: AwarenessTask, reply: BaseModel, language: Language) -> dict[str, Any]:
+    """The labels of a reply as the gold has them: fixed ones by their names in the item's language, traits as pairs."""
     plain = reply.model_dump()
-    if task == "persona":
-        for persona in plain["persona"].values():
-            persona["big_five"] = [[trait.capitalize(), persona["big_five"][trait]] for trait in TRAITS]
-    if task == "utterance":
-        plain["emotion"] = canonical_emotion(plain["emotion"])
+    match task:
+        case "persona":
+            plain["persona"] = {number: _shape(labels, language) for number, labels in plain["persona"].items()}
+        case "scene":
+            plain["scene"] = _shape(plain["scene"], language)
+        case "utterance":
+            plain = _shape({**plain, "emotion": canonical_emotion(plain["emotion"])}, language)
     return plain
+
+
+def _shape(labels: dict[str, Any], language: Language) -> dict[str, Any]:
+    return {
+        name: pair_traits(value, language) if name == "big_five" else show_value(name, value, language)
+        for name, value in labels.items()
+    }

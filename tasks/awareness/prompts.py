@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.demo.elements import BigFiveValue, list_names, list_of
+from tasks.foundation.demo.elements import BigFiveValue, Sentiment, list_of
 from tasks.foundation.llm.prompts import Inputs, Prompt
-from tasks.foundation.settings.taxonomies import Label, taxonomy
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.texts.replies import Limit, ReplyModel, asked
+from tasks.foundation.texts.replies import Limit, ReplyModel, asked, list_names
 
 Phrase = Annotated[str, Field(min_length=1), Limit("answer_words", held=False)]
 Sentences = Annotated[str, Field(min_length=1), Limit("answer_words", held=False, times=2)]
@@ -51,7 +51,7 @@ class UtteranceReply(ReplyModel):
     person: Phrase = asked("who says it", "说话人")
     content: Utterance = asked("the utterance as it stands", "这句发言的原文")
     intent: Phrase = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
-    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("the tone of what is said", "话语的情感倾向")
+    sentiment: Sentiment = asked("the tone of what is said", "话语的情感倾向")
     emotion: Emotion = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
     stance: list[StanceLabel] = asked("positions taken; may be empty", "所持的立场，可为空", told={"maxItems": 5})
     strategy: StrategyLabel = asked("how it is said, and to what effect", "如何去说，起什么作用")
@@ -99,7 +99,7 @@ def make_scene_reply() -> type[BaseModel]:
 def _make_persona_labels() -> dict[str, Any]:
     return {
         "name": (Phrase, asked("as it stands in the dialogue", "对话中的姓名")),
-        "gender": (Literal["M", "F", "Unknown"], asked("as far as the talk shows it", "性别，以对话所示为准")),
+        "gender": (list_names("gender"), asked("as far as the talk shows it", "性别，以对话所示为准")),
         "age": (list_names("age_band"), asked("the band of their age", "年龄段")),
         "big_five": (BigFiveValue, asked("High or Low for each trait", "每项特质的高低")),
         "education": (Phrase, asked("what they have learned", "读过什么书")),
@@ -148,31 +148,18 @@ def make_inputs(item: AwarenessItem) -> Inputs:
         case "goal":
             return DialogueInputs(dialogue=item.dialogue_text)
         case "persona":
-            return PersonaInputs(dialogue=item.dialogue_text, age_bands=_list_labels("age_band", item.language))
+            return PersonaInputs(dialogue=item.dialogue_text, age_bands=taxonomy("age_band").describe(item.language))
         case "scene":
             return SceneInputs(
                 dialogue=item.dialogue_text,
-                familiarity_scale=_list_labels("familiarity", item.language),
-                talkways=_list_labels("talkway", item.language),
+                familiarity_scale=taxonomy("familiarity").describe(item.language),
+                talkways=taxonomy("talkway").describe(item.language),
             )
         case "utterance":
             return UtteranceInputs(
                 dialogue=item.dialogue_text,
-                sentiments=_list_labels("sentiment", item.language),
-                emotions=_list_labels("utterance_emotion", item.language),
+                sentiments=taxonomy("sentiment").describe(item.language),
+                emotions=taxonomy("utterance_emotion").describe(item.language),
                 turn=item.turn_index,
                 utterance=item.utterance_text or "",
             )
-
-
-def _list_labels(name: str, language: str) -> list[str]:
-    return [_write_line(name, label, language) for label in taxonomy(name).labels]
-
-
-def _write_line(name: str, label: Label, language: str) -> str:
-    """One line of a label set: the name to fill in and, where it is not plain, what it means."""
-    if name == "familiarity":
-        return f"{label.name} {label.zh if language == 'zh' else label.definition}"
-    if name == "age_band":
-        return f"{label.shown(language)} {label.low}–{label.high}"
-    return label.shown(language)

@@ -67,7 +67,7 @@ async def work(context: StageContext, wanted_item: ItemToAsk, ask: Asker) -> Row
             raise
         prediction, raw = None, error.text or ""
     else:
-        prediction, raw = canonical_json(shape_prediction(item.task, reply)), ask.last_reply
+        prediction, raw = canonical_json(shape_prediction(item.task, reply, item.language)), ask.last_reply
     row = AwarenessPrediction(
         item_id=item.item_id, target=context.member, sample=wanted_item.sample, prediction=prediction, raw=raw
     )
@@ -86,7 +86,16 @@ STAGE = Stage(
     work=work,
     worked=("awareness_predictions",),
     prompts=tuple(PROMPTS.values()),
-    taxonomies=("age_band", "familiarity", "talkway", "sentiment", "utterance_emotion"),
+    taxonomies=(
+        "gender",
+        "age_band",
+        "big_five",
+        "level",
+        "familiarity",
+        "talkway",
+        "sentiment",
+        "utterance_emotion",
+    ),
     roles=lambda settings: {"targets": settings.awareness.targets},
     fan_out="targets",
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import create_model
 
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.texts.replies import Goal, Label, Message, ReplyModel, asked
+from tasks.foundation.texts.replies import Goal, Label, Message, ReplyModel, asked, list_names
 
 EMOTION: Any = asked("how they feel as they write first", "写第一条消息时的感受")
 LATENT: Any = asked("what they need without saying so", "没有说出口的需要")
@@ -31,15 +31,11 @@ class SeedReply(ReplyModel):
 def make_seed_reply() -> type[SeedReply]:
     """A seed whose labels are those of the taxonomies. The fields keep the order in which they are decided."""
     labels: dict[str, Any] = {
-        "initial_emotion": (_list_names("user_emotion"), EMOTION),
-        "initial_latent_intent": (_list_names("latent_intent"), LATENT),
-        "initial_explicit_intent": (_list_names("explicit_intent"), EXPLICIT),
+        "initial_emotion": (list_names("user_emotion"), EMOTION),
+        "initial_latent_intent": (list_names("latent_intent"), LATENT),
+        "initial_explicit_intent": (list_names("explicit_intent"), EXPLICIT),
     }
     return create_model("Seed", __base__=SeedReply, **labels)
-
-
-def _list_names(taxonomy_name: str) -> Any:
-    return Literal[taxonomy(taxonomy_name).names]
 
 
 class SeedInputs(Inputs):
@@ -55,14 +51,8 @@ SEED = Prompt("chatseeds/seed", inputs=SeedInputs, reply=make_seed_reply)
 def make_seed_inputs(persona: str, language: str) -> SeedInputs:
     """What the seeder sees of a persona."""
     return SeedInputs(
-        emotions=_list_labels("user_emotion", language),
-        latent_intents=_list_labels("latent_intent", language),
-        explicit_intents=_list_labels("explicit_intent", language),
+        emotions=taxonomy("user_emotion").describe(language),
+        latent_intents=taxonomy("latent_intent").describe(language),
+        explicit_intents=taxonomy("explicit_intent").describe(language),
         persona=persona,
     )
-
-
-def _list_labels(taxonomy_name: str, language: str) -> list[str]:
-    """'Hope: expecting something good'; in Chinese the stored English name with the Chinese one."""
-    labels = taxonomy(taxonomy_name).labels
-    return [label.shown("zh") if language == "zh" else f"{label.name}: {label.definition}" for label in labels]

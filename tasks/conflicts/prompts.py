@@ -10,33 +10,68 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from tasks.foundation.demo.elements import list_names
-from tasks.foundation.demo.records import IDENTITY_FACTS, collect_facts, describe
+from tasks.foundation.demo.records import collect_facts, describe, describe_setting
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Scene
 from tasks.foundation.tables.types import Score10
-from tasks.foundation.texts.replies import Phrase, Reasoning, ReplyModel, asked
+from tasks.foundation.texts.replies import Label, Phrase, Reasoning, ReplyModel, asked, list_names
 
 
-class Assessment(ReplyModel):
-    reasoning: Reasoning = asked("what speaks for and against the pairing", "支持和反对这一组合的理由")
+class Checks(ReplyModel):
+    """Each check with one sentence before its answer."""
+
+    identity_why: Label = asked("what speaks for or against it, in one sentence", "一句话说明理由")
     identity_ok: bool = asked("neither person contradicts themselves", "人物描述自身没有矛盾")
+    goal_why: Label = asked("what speaks for or against it, in one sentence", "一句话说明理由")
     goal_ok: bool = asked("each could want their goal in this scene", "各自确实可能抱有自己的目标")
+    partner_why: Label = asked("what speaks for or against it, in one sentence", "一句话说明理由")
     partner_ok: bool = asked("the two could meet and have this talk", "两人可能相遇并进行这样的谈话")
-    coherent: bool = asked("the whole fits together", "整体是否连贯")
+
+    @property
+    def reasoning(self) -> str:
+        """The sentences of the checks, a line each."""
+        return "\n".join((self.identity_why, self.goal_why, self.partner_why))
+
+    def decide(self, said: bool, objection: str | None) -> bool:
+        """The verdict that follows: coherent only if every check holds, and then unless an objection says why not."""
+        return self.identity_ok and self.goal_ok and self.partner_ok and (said or not objection)
 
 
-class Reflection(ReplyModel):
-    """Without `talkway`, whose labels come from a taxonomy: see `reflection_reply`."""
+COHERENT: Any = asked("the whole fits together: only if every check holds", "整体是否连贯：各项都通过才可为 true")
+OBJECTION: Any = asked(
+    "why it is not coherent although every check holds; else null", "各项都通过却仍不连贯的原因；否则为 null"
+)
 
+
+class Assessment(Checks):
+    coherent: bool = COHERENT
+    objection: Label | None = OBJECTION
+
+    @property
+    def verdict(self) -> bool:
+        return self.decide(self.coherent, self.objection)
+
+
+class SecondThoughts(ReplyModel):
     second_thoughts: Reasoning = asked(
         "what the first assessment overlooked or claimed without ground", "第一次评估漏掉或凭空认定了什么"
     )
-    is_coherent: bool = asked("the final verdict: the whole fits together", "最终结论：整体是否连贯")
+
+
+class Reflection(Checks, SecondThoughts):
+    """Second thoughts, then the checks again. Without `talkway`, whose labels come from a taxonomy: see
+    `make_reflection_reply`."""
+
+    is_coherent: bool = COHERENT
+    objection: Label | None = OBJECTION
     relationship: Phrase = asked("the relation of the two", "两人的关系")
     familiarity: Score10 = asked("how well they know each other", "两人的熟悉程度")
+
+    @property
+    def verdict(self) -> bool:
+        return self.decide(self.is_coherent, self.objection)
 
 
 @cache
@@ -70,21 +105,14 @@ REFLECT: Prompt[ReflectInputs, BaseModel] = Prompt(
 def make_assess_inputs(scene: Scene, character1: Character, character2: Character) -> AssessInputs:
     """What the assessor sees of a pairing."""
     language = scene.language
-    one, two = (describe(collect_facts(person), language, IDENTITY_FACTS) for person in (character1, character2))
-    shown = {label.name: label.shown(language) for label in taxonomy("goal_type").labels}
+    one, two = (describe(collect_facts(person), language) for person in (character1, character2))
     return AssessInputs(
-        familiarity_scale=familiarity_scale(language),
-        talkways=[label.shown(language) for label in taxonomy("talkway").labels],
+        familiarity_scale=taxonomy("familiarity").describe(language),
+        talkways=taxonomy("talkway").describe(language),
         goal1=scene.goal1,
         goal2=scene.goal2,
-        goal_type=shown.get(scene.goal_type, scene.goal_type),
-        setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
+        goal_type=taxonomy("goal_type").show(scene.goal_type, language),
+        setting=describe_setting(scene),
         participant1=one,
         participant2=two,
     )
-
-
-def familiarity_scale(language: str) -> list[str]:
-    """'4 have met a few times' …, in the language."""
-    labels = taxonomy("familiarity").labels
-    return [f"{label.name} {label.zh if language == 'zh' else label.definition}" for label in labels]

@@ -19,7 +19,7 @@ from tasks.foundation.tables.types import Language
 
 RULES = CONFIGS / "pairing_rules.yaml"
 SCENE_COLUMNS = ("scene_id", "goal_type", "goal1", "goal2", "time", "location")
-CHARACTER_COLUMNS = ("character_id", "name", "persona_id", "age_band")
+CHARACTER_COLUMNS = ("character_id", "name", "given_name", "persona_id", "age_band")
 
 Words = Annotated[list[str], Field(min_length=1)]
 
@@ -71,14 +71,18 @@ def make_refusal(
     rules: Collection[PairingRule], scenes: pl.DataFrame, characters: pl.DataFrame, language: Language
 ) -> Callable[[str, str, str], PairingRule | None]:
     """A function of a scene and two characters: why they may not meet; None where nothing plain speaks against it."""
-    names = dict(zip(characters["character_id"], characters["name"].str.strip_chars().str.to_lowercase(), strict=True))
-    personas = dict(zip(characters["character_id"], characters["persona_id"], strict=True))
+    ids = characters["character_id"]
+    names, given_names = (
+        dict(zip(ids, characters[column].str.strip_chars().str.to_lowercase(), strict=True))
+        for column in ("name", "given_name")
+    )
+    personas = dict(zip(ids, characters["persona_id"], strict=True))
     young = characters.filter(pl.col("age_band").is_in(pairing_rules().child_bands))
     children, adult = set(young["character_id"].to_list()), find_adult_scenes(scenes, language)
 
     def refuse(scene: str, one: str, two: str) -> PairingRule | None:
         found: dict[PairingRule, bool] = {
-            "same_name": names[one] == names[two],
+            "same_name": names[one] == names[two] or given_names[one] == given_names[two],
             "same_persona": personas[one] is not None and personas[one] == personas[two],
             "child_in_adult_scene": scene in adult and (one in children or two in children),
         }

@@ -42,7 +42,7 @@ from tasks.conflicts.select import (
     pick_best_ranked,
     select_evenly,
 )
-from tasks.foundation.demo.records import load_rows_by, scenes_and_characters
+from tasks.foundation.demo.records import WORD_SETS, load_rows_by, scenes_and_characters
 from tasks.foundation.errors import ModelError, NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.settings.sections import ConflictsSection, PairingRule
@@ -69,8 +69,14 @@ class Assessed(Row):
     identity_ok: bool
     goal_ok: bool
     partner_ok: bool
+    objection: str | None
     first_verdict: bool
     reflection: str | None
+    final_reasoning: str | None
+    final_identity_ok: bool | None
+    final_goal_ok: bool | None
+    final_partner_ok: bool | None
+    final_objection: str | None
     is_coherent: bool | None
     relationship: str | None
     familiarity: Score10 | None
@@ -251,9 +257,15 @@ def _make_assessment(pairing_id: str, first: Assessment, second: Reflection | No
         identity_ok=first.identity_ok,
         goal_ok=first.goal_ok,
         partner_ok=first.partner_ok,
-        first_verdict=first.coherent,
+        objection=first.objection,
+        first_verdict=first.verdict,
         reflection=second.second_thoughts if second else None,
-        is_coherent=second.is_coherent if second else None,
+        final_reasoning=second.reasoning if second else None,
+        final_identity_ok=second.identity_ok if second else None,
+        final_goal_ok=second.goal_ok if second else None,
+        final_partner_ok=second.partner_ok if second else None,
+        final_objection=second.objection if second else None,
+        is_coherent=second.verdict if second else None,
         relationship=second.relationship if second else None,
         familiarity=second.familiarity if second else None,
         talkway=getattr(second, "talkway", None),
@@ -279,12 +291,13 @@ def _make_candidates(context: StageContext, assessed: Sequence[Assessed]) -> dic
     goal_types = context.read("scenes", columns=("scene_id", "goal_type"))
     found = pairings.join(goal_types, on="scene_id").select("pairing_id", "language", "goal_type")
     cells = {pairing_id: (language, goal_type) for pairing_id, language, goal_type in found.iter_rows()}
-    return {
-        one.pairing_id: Candidate(
-            one.pairing_id, *cells[one.pairing_id], one.identity_ok + one.goal_ok + one.partner_ok
-        )
-        for one in assessed
-    }
+    return {one.pairing_id: Candidate(one.pairing_id, *cells[one.pairing_id], _count_passed(one)) for one in assessed}
+
+
+def _count_passed(one: Assessed) -> int:
+    """Checks that hold by the last word on them."""
+    final = (one.final_identity_ok, one.final_goal_ok, one.final_partner_ok)
+    return sum(map(bool, final if one.is_coherent is not None else (one.identity_ok, one.goal_ok, one.partner_ok)))
 
 
 def _select(context: StageContext, coherent: Sequence[Candidate]) -> tuple[str, ...]:
@@ -392,7 +405,7 @@ STAGE = Stage(
     finished=("conflicts",),
     drafts=(REFUSED, ASSESSMENTS),
     prompts=(ASSESS, REFLECT),
-    taxonomies=("goal_type", "familiarity", "talkway", "attributes", "age_band"),
+    taxonomies=(*WORD_SETS, "goal_type", "familiarity", "talkway"),
     check=check,
     files=lambda settings: [RULES],
     roles=lambda settings: {"assessor": [settings.conflicts.assessor]},

@@ -1,25 +1,21 @@
-"""The three label sets of a user turn: how prompts show them, how replies name them.
+"""The label sets of a user turn.
 
-A reply's schema lists the labels, so providers that enforce schemas give nothing else. Where they do not,
-the label still reaches us and `canonical` decides: the simulator is asked again, the target is wrong.
+A reply's schema lists the labels, so providers that enforce schemas give nothing else. Where they do not, the label
+still reaches us and `Taxonomy.find` decides: the simulator is asked again, the target is wrong.
 
->>> canonical("explicit_intent", " seeking_advice "), canonical("explicit_intent", "Advice")
-('Seeking Advice', None)
+>>> taxonomy(EXPLICIT).find(" seeking_advice "), taxonomy(EXPLICIT).find("寻求建议"), taxonomy(EXPLICIT).find("Advice")
+('Seeking Advice', 'Seeking Advice', None)
 """
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any, Literal, get_args
-
-from pydantic import WithJsonSchema
+from typing import Literal, cast
 
 from tasks.foundation.settings.taxonomies import taxonomy
 
-EXPLICIT, LATENT, EMOTION = "explicit_intent", "latent_intent", "user_emotion"
-TAXONOMIES = (EXPLICIT, LATENT, EMOTION)
+EXPLICIT, LATENT, EMOTION, PROGRESS = "explicit_intent", "latent_intent", "user_emotion", "progress"
+TAXONOMIES = (EXPLICIT, LATENT, EMOTION, PROGRESS)
 
 Progress = Literal["not_started", "in_progress", "achieved"]
 
@@ -33,37 +29,6 @@ class Gold:
     emotion: str
 
 
-def list_labels(taxonomy_name: str, language: str) -> list[str]:
-    """'Hope: expecting something good'; in Chinese the stored English name with the Chinese one."""
-    labels = taxonomy(taxonomy_name).labels
-    return [label.shown("zh") if language == "zh" else f"{label.name}: {label.definition}" for label in labels]
-
-
-def one_of(*names: str) -> Any:
-    """The annotation of a text whose schema lists `names` but which validates whatever it is."""
-    return Annotated[str, WithJsonSchema({"type": "string", "enum": list(names)})]
-
-
-def find_label(taxonomy_name: str, said: str) -> str | None:
-    """The label that `said` names, in English or Chinese, whatever its case and spacing; None: no label."""
-    return _spellings(taxonomy_name).get(_folded(said))
-
-
 def find_progress(said: str) -> Progress | None:
     """The progress that `said` names; None: out of vocabulary."""
-    return next((progress for progress in get_args(Progress) if _folded(progress) == _folded(said)), None)
-
-
-@cache
-def _spellings(taxonomy_name: str) -> dict[str, str]:
-    return {
-        _folded(spelling): label.name
-        for label in taxonomy(taxonomy_name).labels
-        for spelling in (label.zh, label.shown("zh"), label.name)
-    }
-
-
-def _folded(text: str) -> str:
-    for _ in range(2):
-        text = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(text.replace("_", " ").replace("-", " ").split())
+    return cast(Progress | None, taxonomy(PROGRESS).find(said))

@@ -7,14 +7,14 @@ real chat, whose earlier messages are sent before it.
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, create_model
 
-from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Progress, list_labels, one_of
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, PROGRESS
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.texts.replies import Limit, ReplyModel, asked
+from tasks.foundation.texts.replies import Limit, ReplyModel, asked, suggest_names
 
 EXPLICIT_FIELD: Any = asked("what the user asks for", "用户说出口的请求")
 LATENT_FIELD: Any = asked("what the user needs without saying so", "用户没有说出口的需要")
@@ -49,15 +49,15 @@ def make_prediction_reply() -> type[PredictedLabels]:
 @cache
 def make_simulation_reply() -> type[SimulatedTurn]:
     """`SimulatedTurn` with the label sets in its schema."""
-    progress: Any = (one_of(*get_args(Progress)), PROGRESS_FIELD)
+    progress: Any = (suggest_names(PROGRESS), PROGRESS_FIELD)
     return create_model("SimulatedTurn", __base__=SimulatedTurn, progress=progress, **_labels())
 
 
 def _labels() -> dict[str, Any]:
     return {
-        "explicit_intent": (one_of(*taxonomy(EXPLICIT).names), EXPLICIT_FIELD),
-        "latent_intent": (one_of(*taxonomy(LATENT).names), LATENT_FIELD),
-        "emotion": (one_of(*taxonomy(EMOTION).names), EMOTION_FIELD),
+        "explicit_intent": (suggest_names(EXPLICIT), EXPLICIT_FIELD),
+        "latent_intent": (suggest_names(LATENT), LATENT_FIELD),
+        "emotion": (suggest_names(EMOTION), EMOTION_FIELD),
     }
 
 
@@ -113,7 +113,7 @@ SIMULATE: Prompt[SimulateInputs, SimulatedTurn] = Prompt(
 def make_label_inputs(language: str) -> dict[str, list[str]]:
     """The three lists of labels as every prompt shows them."""
     return {
-        "explicit_intents": list_labels(EXPLICIT, language),
-        "latent_intents": list_labels(LATENT, language),
-        "emotions": list_labels(EMOTION, language),
+        "explicit_intents": taxonomy(EXPLICIT).describe(language),
+        "latent_intents": taxonomy(LATENT).describe(language),
+        "emotions": taxonomy(EMOTION).describe(language),
     }

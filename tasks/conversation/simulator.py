@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from tasks.conversation.faults import explain_failed_user_turn
-from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Gold, find_label, find_progress
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, Gold, find_progress
 from tasks.conversation.loop import Fault, Turn, UserTurn
 from tasks.conversation.prompts import (
     SIMULATE,
@@ -29,6 +29,7 @@ from tasks.conversation.setup import ConversationSetup
 from tasks.conversation.target import list_exchanges
 from tasks.foundation.errors import ModelError
 from tasks.foundation.settings.sections import ConversationSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker
 from tasks.foundation.texts.spoken import Voice
 
@@ -78,7 +79,7 @@ class Simulator:
                 **make_label_inputs(seed.language),
                 persona=self.setup.persona,
                 topic=seed.topic or "",
-                initial_emotion=seed.initial_emotion or "",
+                initial_emotion=taxonomy(EMOTION).show(seed.initial_emotion or "", seed.language),
                 final_intent=seed.final_intent or "",
                 turns=list(said),
                 trouble=trouble,
@@ -111,9 +112,9 @@ def read_turn(
 
 def read_gold(reply: SimulatedTurn) -> Gold | None:
     """The three labels; None when any is out of vocabulary."""
-    explicit = find_label(EXPLICIT, reply.explicit_intent)
-    latent = find_label(LATENT, reply.latent_intent)
-    emotion = find_label(EMOTION, reply.emotion)
+    explicit = taxonomy(EXPLICIT).find(reply.explicit_intent)
+    latent = taxonomy(LATENT).find(reply.latent_intent)
+    emotion = taxonomy(EMOTION).find(reply.emotion)
     if explicit is None or latent is None or emotion is None:
         return None
     return Gold(explicit, latent, emotion)

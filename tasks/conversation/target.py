@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.conversation.faults import explain_failed_answer, explain_lost_prediction
-from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT, find_label
+from tasks.conversation.labels import EMOTION, EXPLICIT, LATENT
 from tasks.conversation.loop import Fault, Prediction, TargetAnswer, Turn
 from tasks.conversation.prompts import (
     ANSWER,
@@ -22,6 +22,7 @@ from tasks.conversation.setup import ConversationSetup
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import Message
 from tasks.foundation.settings.sections import ConversationSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker
 
 
@@ -95,7 +96,7 @@ def make_chat(turns: Sequence[Turn]) -> list[Message]:
 def read_prediction(reply: PredictedLabels) -> Prediction:
     """The labels that are in the vocabulary; a label that is not takes no other down with it."""
     return Prediction(
-        explicit=find_label(EXPLICIT, reply.explicit_intent),
-        latent=find_label(LATENT, reply.latent_intent),
-        emotion=find_label(EMOTION, reply.emotion),
+        explicit=taxonomy(EXPLICIT).find(reply.explicit_intent),
+        latent=taxonomy(LATENT).find(reply.latent_intent),
+        emotion=taxonomy(EMOTION).find(reply.emotion),
     )

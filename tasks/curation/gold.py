@@ -1,7 +1,7 @@
 """The verified labels of one dialogue in the shapes of DEMO's test cases (appendix E). Pure.
 
-Rejected labels are left out. Keys are our column names; fixed labels are stored in English for both
-languages. One goal item: {"goal": {"goal1": …, "goal2": …, "goal_completion": 7, "reason": …}}.
+Rejected labels are left out. Keys are our column names; fixed labels are those of the dialogue's language, as in the
+original. One goal item: {"goal": {"goal1": …, "goal2": …, "goal_completion": 7, "reason": …}}.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.curation.settle import Labels
-from tasks.foundation.demo.elements import CATALOGUE, TRAITS, Group, path_of
+from tasks.foundation.demo.elements import CATALOGUE, Group, pair_traits, path_of, show_value
 from tasks.foundation.demo.records import Record, collect_facts, describe, write_transcript
+from tasks.foundation.tables.types import Language
 
 
 def make_goal_gold(labels: Labels) -> dict[str, Any]:
@@ -21,18 +22,18 @@ def make_goal_gold(labels: Labels) -> dict[str, Any]:
     return {"goal": goal}
 
 
-def make_persona_gold(labels: Labels) -> dict[str, Any]:
+def make_persona_gold(labels: Labels, language: Language) -> dict[str, Any]:
     """Both participants; big_five as pairs of trait and level in the usual order."""
-    return {"persona": {f"participant{number}": _persona(labels, number) for number in (1, 2)}}
+    return {"persona": {f"participant{number}": _persona(labels, number, language) for number in (1, 2)}}
 
 
-def make_scene_gold(labels: Labels) -> dict[str, Any]:
-    return {"scene": _labels(labels, "scene")}
+def make_scene_gold(labels: Labels, language: Language) -> dict[str, Any]:
+    return {"scene": _show(_labels(labels, "scene"), language)}
 
 
 def make_utterance_gold(record: Record, labels: Labels, turn: int) -> dict[str, Any]:
     """The labels of one turn, with who says what; None of them left: see `has_utterance_labels`."""
-    values = _labels(labels, "utterance", turn)
+    values = _show(_labels(labels, "utterance", turn), record.dialogue.language)
     text = values.pop("text")
     return {"person": record.names[record.utterances[turn - 1].speaker - 1], "content": text, **values}
 
@@ -66,11 +67,15 @@ def write_background(record: Record, labels: Labels, number: int) -> str:
     return describe({**facts, "name": record.names[number - 1]}, record.dialogue.language)
 
 
-def _persona(labels: Labels, number: int) -> dict[str, Any]:
+def _persona(labels: Labels, number: int, language: Language) -> dict[str, Any]:
     persona = _labels(labels, "persona", number)
-    if "big_five" in persona:
-        persona["big_five"] = [[trait.capitalize(), persona["big_five"][trait]] for trait in TRAITS]
-    return persona
+    pairs = {"big_five": pair_traits(persona["big_five"], language)} if "big_five" in persona else {}
+    return {**_show(persona, language), **pairs}
+
+
+def _show(values: dict[str, Any], language: Language) -> dict[str, Any]:
+    """The values with their fixed labels in the language."""
+    return {name: show_value(name, value, language) for name, value in values.items()}
 
 
 def _labels(labels: Labels, group: Group, number: int | None = None) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tasks.curation.gold import (
 from tasks.curation.sample import sample_ids, sample_utterances
 from tasks.curation.settle import Labels, explain_exclusion, pick_least_rejected, restore_rejected, settle_all
 from tasks.foundation.demo.elements import collect_reviewed_labels, comparison_key
-from tasks.foundation.demo.records import RECORD_TABLES, Record, load_records
+from tasks.foundation.demo.records import RECORD_TABLES, WORD_SETS, Record, load_records
 from tasks.foundation.errors import NothingLeft
 from tasks.foundation.ids import canonical_json, content_id
 from tasks.foundation.settings.sections import CurationSection
@@ -36,6 +36,7 @@ from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, HumanReview, InteractionEpisode, Verdict
 from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.operations import Reject
+from tasks.foundation.tables.types import Language
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class VerifiedDialogue:
     standing: Labels
 
     @property
-    def language(self) -> str:
+    def language(self) -> Language:
         return self.record.dialogue.language
 
 
@@ -151,9 +152,11 @@ def _draw_items(
     for dialogue_id in sample_ids(ids, count, seed, "goal"):
         yield make_item(verified[dialogue_id], "goal", make_goal_gold(verified[dialogue_id].labels))
     for dialogue_id in sample_ids(ids, count, seed, "persona"):
-        yield make_item(verified[dialogue_id], "persona", make_persona_gold(verified[dialogue_id].labels))
+        one = verified[dialogue_id]
+        yield make_item(one, "persona", make_persona_gold(one.labels, one.language))
     for dialogue_id in sample_ids(ids, count, seed, "scene"):
-        yield make_item(verified[dialogue_id], "scene", make_scene_gold(verified[dialogue_id].labels))
+        one = verified[dialogue_id]
+        yield make_item(one, "scene", make_scene_gold(one.labels, one.language))
     emotions = {dialogue_id: _list_emotions(one) for dialogue_id, one in verified.items()}
     for dialogue_id, turn in sample_utterances(emotions, count, seed):
         one = verified[dialogue_id]
@@ -230,5 +233,5 @@ STAGE = Stage(
     items_from={"": "verdicts"},
     prepare=prepare,
     prepared=("awareness_items", "interaction_episodes", "rejects"),
-    taxonomies=("attributes", "age_band", "utterance_emotion", "sentiment", "talkway", "goal_type"),
+    taxonomies=(*WORD_SETS, "utterance_emotion", "sentiment", "talkway", "goal_type"),
 )

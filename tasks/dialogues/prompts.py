@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from tasks.foundation.demo.elements import MOST_STANCES, WORKFLOW_STEPS, StanceValue, StrategyValue
+from tasks.foundation.demo.elements import MOST_STANCES, WORKFLOW_STEPS, Sentiment, StanceValue, StrategyValue
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.types import Score10
@@ -43,7 +43,7 @@ class WrittenUtterance(ReplyModel):
 
 class UtteranceLabels(ReplyModel):
     intent: Label = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
-    sentiment: Literal["Positive", "Negative", "Neutral"] = asked("the tone of what is said", "话语的情感倾向")
+    sentiment: Sentiment = asked("the tone of what is said", "话语的情感倾向")
     emotion: Word = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
     stance: list[StanceValue] = asked("positions taken; may be empty", "所持的立场，可为空", max_length=MOST_STANCES)
     strategy: StrategyValue = asked("how it is said, and to what effect", "如何去说，起什么作用")
@@ -169,11 +169,5 @@ def describe_familiarity(familiarity: int, language: str) -> str:
     labels = sorted(taxonomy("familiarity").labels, key=lambda label: int(label.name))
     below = [label for label in labels if int(label.name) <= familiarity][-1:]
     above = [label for label in labels if int(label.name) >= familiarity][:1]
-    words = list(dict.fromkeys(label.zh if language == "zh" else label.definition for label in (*below, *above)))
+    words = list(dict.fromkeys(label.defined(language) for label in (*below, *above)))
     return f"{familiarity}/10（{' – '.join(words)}）" if language == "zh" else f"{familiarity}/10 ({' – '.join(words)})"
-
-
-def list_labels(taxonomy_name: str, language: str) -> list[str]:
-    """'Fear: worry about a threat' …; in Chinese the stored English name with the Chinese one."""
-    labels = taxonomy(taxonomy_name).labels
-    return [x.shown("zh") if language == "zh" else f"{x.name}: {x.definition}" for x in labels]

@@ -27,7 +27,6 @@ from tasks.dialogues.prompts import (
     AnnotateInputs,
     Epilogue,
     UtteranceLabels,
-    list_labels,
     make_labels_reply,
     name_turn_field,
     name_turns,
@@ -35,9 +34,10 @@ from tasks.dialogues.prompts import (
 from tasks.dialogues.setup import DialogueSetup, choose_target
 from tasks.dialogues.writing import Draft, write_dialogue
 from tasks.foundation.demo.elements import canonical_emotion
-from tasks.foundation.demo.records import load_rows_by, scenes_and_characters, write_transcript
+from tasks.foundation.demo.records import WORD_SETS, load_rows_by, scenes_and_characters, write_transcript
 from tasks.foundation.errors import ModelError
 from tasks.foundation.settings.sections import DialoguesSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Dialogue, Stance, Strategy, Utterance
 from tasks.foundation.tables.scenes import Conflict, Pairing
@@ -104,8 +104,8 @@ def make_analysis_inputs(setup: DialogueSetup, draft: Draft) -> AnalysisInputs:
     """What both analyses of a dialogue show."""
     turns = [(line.speaker, line.text) for line in draft.lines]
     return AnalysisInputs(
-        sentiments=list_labels("sentiment", setup.language),
-        emotions=list_labels("utterance_emotion", setup.language),
+        sentiments=taxonomy("sentiment").describe(setup.language),
+        emotions=taxonomy("utterance_emotion").describe(setup.language),
         goal1=setup.scene.goal1,
         goal2=setup.scene.goal2,
         dialogue=write_transcript(setup.names, turns, numbered=True),
@@ -162,6 +162,6 @@ STAGE = Stage(
     work=work,
     worked=("dialogues", "utterances"),
     prompts=(WRITE, REWRITE, SPEAK, ANNOTATE, EPILOGUE),
-    taxonomies=("familiarity", "talkway", "sentiment", "utterance_emotion", "attributes", "age_band"),
+    taxonomies=(*WORD_SETS, "familiarity", "talkway", "sentiment", "utterance_emotion"),
     roles=lambda settings: {"writer": [settings.dialogues.writer]},
 )

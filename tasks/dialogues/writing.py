@@ -26,17 +26,17 @@ from tasks.dialogues.prompts import (
     make_dialogue_reply,
 )
 from tasks.dialogues.setup import DialogueSetup, choose_target
-from tasks.foundation.demo.records import collect_facts, describe, write_transcript
+from tasks.foundation.demo.records import collect_facts, describe, describe_setting, write_transcript
 from tasks.foundation.demo.speaking import (
     ExtractedUtterance,
     Participant,
-    describe_talkway,
     extract_utterance,
     show_side,
 )
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.settings.sections import DialoguesSection, TextLimitsSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.stage import Asker, StageContext
 from tasks.foundation.texts.spoken import UNFIT, Voice, find_guards, mend_text
 
@@ -237,8 +237,8 @@ def make_write_inputs(
         goal2=scene.goal2,
         relationship=conflict.relationship or "",
         familiarity=describe_familiarity(conflict.familiarity or 0, language),
-        talkway=describe_talkway(conflict.talkway or "", language),
-        setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
+        talkway=taxonomy("talkway").show(conflict.talkway or "", language),
+        setting=describe_setting(scene),
         min_turns=min_turns,
         max_turns=max_turns,
         target_turns=target_turns,
@@ -257,8 +257,8 @@ def make_speak_inputs(
         **show_side(one, two, _choose_speaker(lines), familiarity),
         relationship=conflict.relationship or "",
         familiarity=describe_familiarity(familiarity, language),
-        talkway=describe_talkway(conflict.talkway or "", language),
-        setting=[scene.time, scene.location, scene.topic, scene.atmosphere],
+        talkway=taxonomy("talkway").show(conflict.talkway or "", language),
+        setting=describe_setting(scene),
         dialogue=write_transcript(setup.names, ((line.speaker, line.text) for line in lines)),
         turn=len(lines) + 1,
         max_turns=section.max_turns,

@@ -5,8 +5,9 @@ The system message is the same for a side's whole talk, so that a local model re
 
 from __future__ import annotations
 
-from tasks.foundation.demo.speaking import Participant, describe_talkway, show_side
+from tasks.foundation.demo.speaking import Participant, show_side
 from tasks.foundation.llm.prompts import Inputs, Prompt
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.texts.replies import ReplyModel, asked
 
@@ -53,7 +54,7 @@ def make_speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn
         topic=episode.topic,
         time=episode.time,
         location=episode.location,
-        talkway=describe_talkway(episode.talkway, episode.language),
+        talkway=taxonomy("talkway").show(episode.talkway, episode.language),
         talk=talk,
         turn=turn,
     )

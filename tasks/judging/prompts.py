@@ -141,7 +141,6 @@ def make_interaction_inputs(
 ) -> InteractionInputs:
     """The whole episode: both sides' backgrounds and goals, the scene, what was said."""
     names = (episode.speaker1, episode.speaker2)
-    talkways = {label.name: label.shown(language) for label in taxonomy("talkway").labels}
     return InteractionInputs(
         criteria=list(criteria),
         name1=episode.speaker1,
@@ -155,6 +154,6 @@ def make_interaction_inputs(
         topic=episode.topic,
         time=episode.time,
         location=episode.location,
-        talkway=talkways.get(episode.talkway, episode.talkway),
+        talkway=taxonomy("talkway").show(episode.talkway, language),
         talk=write_transcript(names, [(turn.speaker, turn.text) for turn in turns]),
     )

@@ -56,7 +56,7 @@ def describe_columns(names: tuple[str, ...], language: str, *, half: bool = Fals
 
 def _describe(label: Label, language: str, *, half: bool) -> str:
     if language == "zh":
-        return f"{label.name}：{label.zh}" + (f"0.5：{label.half_zh}" if half else "")
+        return f"{label.name}：{label.zh}，{label.definition_zh}" + (f"0.5：{label.half_zh}" if half else "")
     return f"{label.name}: {label.definition}" + (f" 0.5: {label.half}" if half else "")
 
 

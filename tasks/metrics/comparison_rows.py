@@ -11,9 +11,10 @@ from typing import Literal
 import numpy as np
 
 from tasks.foundation.stats.agreement import Agreed
-from tasks.foundation.stats.bootstrap import Part, intervals_of
+from tasks.foundation.stats.bootstrap import FEWEST, Part, differences, intervals_of
+from tasks.foundation.stats.multiplicity import ROUNDING, find_apart
 from tasks.foundation.stats.ranks import kendall_rows, spearman_rows
-from tasks.foundation.tables.evaluation import Comparison, ComparisonKind
+from tasks.foundation.tables.evaluation import Comparison, ComparisonKind, Rank
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.cells import Breakdown, CellMeasurer
 from tasks.metrics.compare import (
@@ -75,6 +76,69 @@ def compare_targets(
             found = _paired(pairs, members, measurer)
             for other, difference, p_holm in zip(others, found, correct_p_values(found), strict=True):
                 yield _row("best", benchmark, each.metric, key, (best, other), difference, p_holm)
+
+
+def rank_targets(
+    benchmark: Benchmark, measurer: CellMeasurer, observed: Sequence[Observed], groups: Sequence[Breakdown]
+) -> Iterator[Rank]:
+    """Each target's place by each metric that has a better end, in each cell of the groups, and the places that the
+    data leave it: every two targets are compared on what both have done, all pairs of a metric and cell together with
+    95 % confidence. A target that nobody surely beats is in the confidence set of the best."""
+    compared = _comparable(observed)
+    for key, mask in measurer.units.cells(groups):
+        members = members_of(measurer, mask)
+        for targets, each in product(_under_like_conditions(members, measurer), compared):
+            sign = -1.0 if METRICS[each.metric].better == "low" else 1.0
+            places = {target: members[target] for target in targets}
+            values = {
+                target: value
+                for target in targets
+                if (value := measurer.measure([each], _mask(places[target], len(mask)))[0].value) is not None
+            }
+            ahead = _count_surely_ahead(measurer, each, {target: places[target] for target in values}, sign)
+            for target, value in values.items():
+                better, worse = ahead[target]
+                yield Rank(
+                    benchmark=benchmark,
+                    metric=each.metric,
+                    pool=key.get("pool"),
+                    language=key.get("language"),
+                    target=target,
+                    rank=1 + sum(sign * (other - value) > ROUNDING for other in values.values()),
+                    rank_low=1 + better,
+                    rank_high=len(values) - worse,
+                    may_be_best=not better,
+                    n_targets=len(values),
+                )
+
+
+def _count_surely_ahead(
+    measurer: CellMeasurer, observed: Observed, members: Mapping[str, np.ndarray], sign: float
+) -> dict[str, tuple[int, int]]:
+    """By target, how many others are surely better than it, and how many surely worse."""
+    pairs = list(combinations(members, 2))
+    counts = {target: [0, 0] for target in members}
+    if pairs:
+        present = _clusters_of(list(members.values()), measurer)
+        sides = []
+        for one, other in pairs:
+            arms = _shared(Arm(observed, members[one]), Arm(observed, members[other]), measurer)
+            sides.append([_side(arm, present, measurer) for arm in arms])
+        parts = [Part(side.sums, side.formula) for pair in sides for side in pair]
+        whole = np.array([float(part.formula(part.sums.sum(axis=0))) for part in parts])
+        resampled = np.stack(measurer.bootstrap.distributions(parts), axis=1)
+        found = differences(whole[0::2], whole[1::2])
+        dialogues = np.array([min(side.dialogues for side in pair) for pair in sides])
+        enough = dialogues >= FEWEST
+        apart = find_apart(
+            np.where(enough, found, np.nan), differences(resampled[:, 0::2], resampled[:, 1::2]), dialogues
+        )
+        for (one, other), difference, surely in zip(pairs, found, apart, strict=True):
+            if surely:
+                ahead, behind = (one, other) if sign * difference > 0 else (other, one)
+                counts[behind][0] += 1
+                counts[ahead][1] += 1
+    return {target: (better, worse) for target, (better, worse) in counts.items()}
 
 
 def compare_thinking(

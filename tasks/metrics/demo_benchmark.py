@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from tasks.foundation.stats.bootstrap import Bootstrap
-from tasks.foundation.tables.evaluation import Comparison, Metric
+from tasks.foundation.tables.evaluation import Comparison, Metric, Rank
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Breakdown, CellMeasurer
 from tasks.metrics.comparison_rows import (
@@ -20,6 +20,7 @@ from tasks.metrics.comparison_rows import (
     compare_targets,
     compare_thinking,
     measure_rank_agreement,
+    rank_targets,
 )
 from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics, compute_interaction_metrics
 from tasks.metrics.demo_study import Read, Study, load_study
@@ -68,10 +69,10 @@ class DemoBench:
 
     def metrics_and_comparisons(
         self, thinking_pairs: Sequence[tuple[str, str]], families: Mapping[str, str]
-    ) -> tuple[list[Metric], list[Comparison]]:
-        """Every row of both tables; `families` by target."""
+    ) -> tuple[list[Metric], list[Comparison], list[Rank]]:
+        """Every row of the three tables; `families` by target."""
         if not len(self.study.units):
-            return [], []
+            return [], [], []
         panel = self.study.scores(*self.numbers(self.panel))
         scores = compute_demo_metrics(*panel)
         rows = [
@@ -88,7 +89,7 @@ class DemoBench:
             *compare_judges("demo", self.measurer, list(self._judge_pairs()), GROUPS),
             *compare_thinking("demo", self.measurer, scores, GROUPS, thinking_pairs),
         ]
-        return rows, compared
+        return rows, compared, list(rank_targets("demo", self.measurer, scores, GROUPS))
 
     def _faults(self) -> list[Observed]:
         """Shares of the interactions that a fault made void, and, of the others, that the target's own fault ended."""

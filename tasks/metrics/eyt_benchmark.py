@@ -13,7 +13,7 @@ import polars as pl
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
-from tasks.foundation.tables.evaluation import Comparison, Metric
+from tasks.foundation.tables.evaluation import Comparison, Metric, Rank
 from tasks.metrics.alpha_sweep import RankChange, compare_ranks
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
 from tasks.metrics.cells import Breakdown, CellMeasurer, Key
@@ -25,6 +25,7 @@ from tasks.metrics.comparison_rows import (
     compare_thinking,
     measure_rank_agreement,
     members_of,
+    rank_targets,
 )
 from tasks.metrics.eyt_metrics import (
     Trajectory,
@@ -98,10 +99,10 @@ class EytBench:
 
     def metrics_and_comparisons(
         self, trajectory: Trajectory, thinking_pairs: Sequence[tuple[str, str]], families: Mapping[str, str]
-    ) -> tuple[list[Metric], list[Comparison]]:
-        """Every row of both tables; `families` by target."""
+    ) -> tuple[list[Metric], list[Comparison], list[Rank]]:
+        """Every row of the three tables; `families` by target."""
         if not len(self.study.units):
-            return [], []
+            return [], [], []
         objective = compute_objective_metrics(self.study, trajectory)
         panel = self.judged(self.panel)
         rows = [
@@ -118,7 +119,7 @@ class EytBench:
             *compare_thinking("eyt", self.measurer, [*objective, *panel], GROUPS, thinking_pairs),
             *compare_pools("eyt", self.measurer, [*objective, *panel]),
         ]
-        return rows, compared
+        return rows, compared, list(rank_targets("eyt", self.measurer, [*objective, *panel], GROUPS))
 
     def _sliced(self, trajectory: Trajectory) -> Iterator[Metric]:
         sliced = compute_sliced_metrics(self.study, trajectory, self.panel_turns, self.settings.panel_rule)

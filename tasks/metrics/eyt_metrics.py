@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -138,6 +139,7 @@ def _near_finals(
     return near
 
 
+@lru_cache(maxsize=8192)  # the same few hundred final intents stand beside every turn
 def _language(text: str | None) -> str | None:
     return language_of(text or "")
 

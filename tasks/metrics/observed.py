@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Interval, Part, intervals_of
+from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Interval, Part, intervals_of, wilson_interval
 from tasks.foundation.stats.sums import Formula, by_cluster, ratio
 from tasks.metrics.catalogue import METRICS, NUnit
 
@@ -62,8 +62,9 @@ def mean_over_units(
 class Measure:
     """A metric's value in one cell.
 
-    `value` is None when the cell has nothing to compute it from; the interval is None besides for fewer than
-    two dialogues that count and where all are alike. `n`, `n_unscored` and `n_fault` count `n_unit`.
+    `value` is None when the cell has nothing to compute it from; the interval is None besides for fewer than two
+    dialogues that count and where all are alike, but for a share of 0 or 1, which has Wilson's of the dialogues. `n`,
+    `n_unscored` and `n_fault` count `n_unit`.
     """
 
     value: float | None
@@ -88,6 +89,8 @@ def _measure(observed: Observed, clusters: np.ndarray, interval: Interval | None
     enough = len(np.unique(clusters[observed.n > 0])) >= FEWEST
     if not known or not enough:
         interval = None
+    elif interval is None and METRICS[observed.metric].unit == "share" and value in (0.0, 1.0):
+        interval = wilson_interval(float(value), len(np.unique(clusters[observed.n > 0])))
     return Measure(
         value=float(value) if known else None,
         n=int(observed.n.sum()),

@@ -3,7 +3,7 @@
 Reads what the build has of both benchmarks: items, predictions and their scores; episodes, interactions and
 their scores; chat seeds, conversations, turns and their judgements; reviews, votes and verdicts; human reviews
 and ratings; scenes and seed dialogues, whose people stand in for real users where no others are named. Writes metrics,
-comparisons, agreement, turn_drifts (the per-turn values behind drift and alignment), user_likeness and models.
+comparisons, ranks, agreement, turn_drifts (the per-turn values behind drift and alignment), user_likeness and models.
 
 Rows of `metrics`, null in a key column meaning all of them:
 
@@ -95,14 +95,15 @@ def prepare(context: StageContext) -> Prepared:
     models = make_model_rows([*find_aliases_in_settings(settings), *find_aliases_in_data(context.read)], context.model)
     pairs = find_thinking_pairs(models)
     families = {row.alias: row.family for row in models}
-    demo_metrics, demo_comparisons = demo.metrics_and_comparisons(pairs, families)
+    demo_metrics, demo_comparisons, demo_ranks = demo.metrics_and_comparisons(pairs, families)
     trajectory = trajectory_of(eyt.study, lambda language: _encode_in(context, language))
-    eyt_metrics, eyt_comparisons = eyt.metrics_and_comparisons(trajectory, pairs, families)
+    eyt_metrics, eyt_comparisons, eyt_ranks = eyt.metrics_and_comparisons(trajectory, pairs, families)
     return Prepared(
         items=[],
         rows={
             "metrics": [*demo_metrics, *eyt_metrics],
             "comparisons": [*demo_comparisons, *eyt_comparisons],
+            "ranks": [*demo_ranks, *eyt_ranks],
             "agreement": list(_agreement(context, demo, eyt, bootstrap)),
             "turn_drifts": make_drift_rows(eyt.study, trajectory),
             "models": models,
@@ -218,7 +219,7 @@ STAGE = Stage(
     reads=READS,
     reads_if_made=READS,
     prepare=prepare,
-    prepared=("metrics", "comparisons", "agreement", "turn_drifts", "models", "user_likeness"),
+    prepared=("metrics", "comparisons", "ranks", "agreement", "turn_drifts", "models", "user_likeness"),
     taxonomies=("explicit_intent", "latent_intent"),
     encodes=True,
     sources=lambda settings: settings.metrics.real_users or (),

@@ -14,10 +14,13 @@ from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.replies import cut_text
 from tasks.personas.characters import BRIEFS, CharacterBrief, draw_brief
-from tasks.personas.inspirations import Inspiration, draw_of_pool, inspire_by_persona, take_turns
+from tasks.personas.inspirations import Inspiration, draw_of_pool, take_turns
+from tasks.personas.people import Person, draw_people
 from tasks.personas.pool import Pool
+from tasks.personas.readers import inspire
 
 AT_ONCE = 4096
+COLUMNS = ("persona_id", "raw", "description")
 Corpora = Mapping[Language, Sequence[Sequence[Inspiration]]]
 """The texts of each corpus, by the language of the characters that they inspire."""
 
@@ -29,6 +32,7 @@ class _Writer:
     """Writes briefs some thousand at a time; keeps their ids by language and number."""
 
     table: TableWriter
+    people: Mapping[Language, Sequence[Person]]
     seed: int
     most: int
     ids: dict[tuple[Language, int], str] = field(default_factory=dict)
@@ -36,7 +40,7 @@ class _Writer:
 
     def add(self, language: Language, number: int, inspiration: Inspiration) -> None:
         shown = replace(inspiration, text=cut_text(inspiration.text, self.most))
-        brief = draw_brief(language, number, shown, self.seed)
+        brief = draw_brief(language, number, self.people[language][number], shown, self.seed)
         self.ids[language, number] = brief.character_id
         self._waiting.append(brief)
         if len(self._waiting) >= AT_ONCE:
@@ -59,10 +63,11 @@ def write_briefs(
 ) -> list[str]:
     """Writes the brief of every character, inspired by at most so many characters of a text; their ids by language and
     number."""
-    writer = _Writer(table, seed, most)
+    people = {language: draw_people(language, characters.of(language), seed) for language in LANGUAGES}
+    writer = _Writer(table, people, seed, most)
     pools = sorted((pool for pool in pools if pool.kept), key=lambda pool: pool.name)
     ends = [draw_of_pool(pool.kept_ids, characters.en, characters.zh, seed) for pool in pools]
-    inspired: dict[int, list[tuple[Language, int, str]]] = {}
+    inspired: dict[int, list[tuple[Language, int, Pool]]] = {}
     """By row of the candidates, the characters that it inspires, and its pool."""
     for end, language in enumerate(LANGUAGES):
         texts = corpora[language]
@@ -70,24 +75,24 @@ def write_briefs(
         for number, (source, place) in enumerate(turns):
             if source < len(pools):
                 row = pools[source].kept[ends[source][end][place]]
-                inspired.setdefault(row, []).append((language, number, pools[source].name))
+                inspired.setdefault(row, []).append((language, number, pools[source]))
             else:
                 writer.add(language, number, texts[source - len(pools)][place])
     _warn_of_repeats(characters, sum(len(pool.kept) for pool in pools), corpora)
-    for row, persona_id, description in _read_rows(candidates, inspired):
+    for row, persona_id, raw, description in _read_rows(candidates, inspired):
         for language, number, pool in inspired[row]:
-            writer.add(language, number, inspire_by_persona(persona_id, description, pool))
+            writer.add(language, number, Inspiration(inspire(pool.reader, raw, description), pool.name, persona_id))
     writer.flush()
     return [writer.ids[each] for each in sorted(writer.ids)]
 
 
-def _read_rows(candidates: Stored, rows: Collection[int]) -> Iterator[tuple[int, str, str]]:
-    """Row, id and description of some candidates, read batch by batch."""
+def _read_rows(candidates: Stored, rows: Collection[int]) -> Iterator[tuple[int, str, str, str]]:
+    """Row, id, source row and description of some candidates, read batch by batch."""
     start = 0
-    for batch in candidates.batches(["persona_id", "description"]) if rows else ():
+    for batch in candidates.batches(list(COLUMNS)) if rows else ():
         wanted = [row for row in range(start, start + batch.num_rows) if row in rows]
         some = batch.take(pa.array([row - start for row in wanted], pa.int64()))
-        yield from zip(wanted, some["persona_id"].to_pylist(), some["description"].to_pylist(), strict=True)
+        yield from zip(wanted, *(some[name].to_pylist() for name in COLUMNS), strict=True)
         start += batch.num_rows
 
 

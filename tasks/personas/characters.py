@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import Field
@@ -16,20 +17,10 @@ from tasks.foundation.tables import Table
 from tasks.foundation.tables.personas import BigFive, Diversity
 from tasks.foundation.tables.types import Int32, Language, Row
 from tasks.personas.inspirations import Inspiration
+from tasks.personas.people import GENDERS, Person
 
-TAXONOMIES = ("attributes", "age_band")
-GENDERS = ("M", "F")
-LEVELS = ("High", "Low")
-BAND_WEIGHTS = {
-    "Childhood": 1,
-    "Adolescence": 2,
-    "Youth": 5,
-    "Adulthood": 7,
-    "Middle age": 6,
-    "Old age": 3,
-    "Advanced age": 2,
-}
-"""Ours: every band occurs, adults most often, as in the dialogues that scenes come from. Other bands weigh 1."""
+TAXONOMIES = ("attributes", "age_band", "gender", "big_five", "level")
+LEVELS = taxonomy("level").names
 
 
 class CharacterBrief(Row):
@@ -41,7 +32,10 @@ class CharacterBrief(Row):
     inspired_by: str = Field(
         description="where the inspiring text is from: a pool, or a file or dataset and its line or row"
     )
-    inspiration: str = Field(description="its beginning; of a persona without name, age, sex and origin")
+    inspiration: str = Field(description="its beginning; of a persona without who they are")
+    name: str = Field(description="full name, drawn by culture, gender and year of birth")
+    given_name: str = Field(description="the given part of it")
+    origin: str = Field(description="the culture it was drawn from")
     gender: Literal["M", "F"] = Field(description="gender")
     age: Int32 = Field(description="age in years, within the band")
     age_band: str = Field(description="a band of configs/taxonomies/age_band.yaml")
@@ -55,18 +49,14 @@ class CharacterBrief(Row):
 BRIEFS = Table("character_briefs", CharacterBrief, ("character_id",), "one row per character to design")
 
 
-def draw_brief(language: Language, number: int, inspiration: Inspiration, seed: int) -> CharacterBrief:
-    """The brief of character `number` of a language."""
+def draw_brief(language: Language, number: int, person: Person, inspiration: Inspiration, seed: int) -> CharacterBrief:
+    """The brief of character `number` of a language, who is `person`."""
     rng = random.Random(seed_of(seed, "character", language, number))
-    bands = taxonomy("age_band").labels
-    band = rng.choices(bands, weights=[BAND_WEIGHTS.get(band.name, 1) for band in bands])[0]
     drawn = {
         "persona_id": inspiration.persona_id,
         "inspired_by": inspiration.where,
         "inspiration": inspiration.text,
-        "gender": rng.choice(GENDERS),
-        "age": rng.randint(band.low or 0, band.high or band.low or 0),
-        "age_band": band.name,
+        **asdict(person),
         "big_five": {trait: rng.choice(LEVELS) for trait in BigFive.model_fields},
         "moral_values": _sample(rng, "moral_value", rng.choice((1, 2))),
         "personal_values": _sample(rng, "personal_value", 2),

@@ -10,7 +10,6 @@ What is held of a corpus are the texts that will be used, of a pool the places o
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,11 +22,6 @@ from tasks.foundation.sources.values import one_line
 LONGEST_TEXT = 2000
 """Characters of an inspiring text that are looked at."""
 
-_IDENTITY = re.compile(
-    r"An? (?:\d+-year-old )?(?:\w+ )?(?:man|woman|person)(?:, [^.]*)?\.(?:\s|$)"
-    r"|(?:Name|Age|Gender|Sex|Sexual orientation|Race\b[^:.]*|Nationality|Birthplace|Marital status): [^.]*\.(?:\s|$)"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Inspiration:
@@ -37,20 +31,6 @@ class Inspiration:
     text: str
     where: str
     persona_id: str | None = None
-
-
-def inspire_by_persona(persona_id: str, description: str, pool: str) -> Inspiration:
-    """What a persona inspires with: not who they are, which the drawn attributes replace."""
-    return Inspiration(remove_identity(description), pool, persona_id)
-
-
-def remove_identity(description: str) -> str:
-    """A description without its sentences on age, sex, origin and name, which the drawn attributes replace.
-
-    >>> remove_identity("A 41-year-old man, living in Dover, DE. He keeps bees. Name: Al Fox. Hobbies: chess.")
-    'He keeps bees. Hobbies: chess.'
-    """
-    return _IDENTITY.sub("", description).strip() or description
 
 
 def draw_of_pool(ids: Sequence[str], first: int, last: int, seed: int) -> tuple[list[int], list[int]]:

@@ -51,6 +51,7 @@ class Pool:
     their ids."""
 
     name: str
+    reader: str
     drawn: list[PersonaPoolRow]
     kept: list[int]
     kept_ids: list[str]
@@ -98,7 +99,7 @@ def make_pool(
     )
     kept = [here.start + row for row in result.kept]
     accounting = _account(here, n_kept=len(kept), n_drawn=len(drawn))
-    return Pool(here.source.pool, drawn, kept, kept_ids, accounting)
+    return Pool(here.source.pool, here.source.reader, drawn, kept, kept_ids, accounting)
 
 
 def load_candidates(here: Gathered, stored: Stored) -> Candidates:

@@ -7,21 +7,18 @@ from collections.abc import Sequence
 from pydantic import ConfigDict
 
 from tasks.foundation.llm.prompts import Inputs, Prompt
-from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.tables.personas import BigFive
+from tasks.foundation.settings.taxonomies import Label as Trait
+from tasks.foundation.settings.taxonomies import gloss, taxonomy
 from tasks.foundation.tables.types import Language
-from tasks.foundation.texts.replies import Background, Label, Name, Phrase, ReplyModel, asked
+from tasks.foundation.texts.replies import Background, Label, Phrase, ReplyModel, asked
 from tasks.personas.characters import CharacterBrief
-
-_GENDER = {"en": {"M": "male", "F": "female"}, "zh": {"M": "男", "F": "女"}}
-_LEVEL = {"en": {"High": "high", "Low": "low"}, "zh": {"High": "高", "Low": "低"}}
-_TRAITS = {
-    "en": dict(zip(BigFive.model_fields, BigFive.model_fields, strict=True)),
-    "zh": dict(zip(BigFive.model_fields, ("开放性", "尽责性", "外向性", "宜人性", "神经质"), strict=True)),
-}
 
 
 class DesignInputs(Inputs):
+    """Who it is, and attributes with what they mean."""
+
+    name: str
+    origin: str
     gender: str
     age: int
     big_five: str
@@ -37,7 +34,6 @@ class CharacterSketch(ReplyModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Name = asked("full name, newly invented", "新起的姓名")
     background: Background = asked("where they come from and what happened to them", "从哪里来、经历过什么")
     hobby: Phrase = asked("what they do for fun", "平时爱做什么")
     education: Phrase = asked("what they learned, fitting the age", "读过什么书，与年龄相符")
@@ -53,21 +49,34 @@ DESIGN = Prompt("personas/design", inputs=DesignInputs, reply=CharacterSketch)
 def design_inputs(brief: CharacterBrief) -> DesignInputs:
     """The brief in the words of its language."""
     language = brief.language
-    levels = brief.big_five.model_dump()
-    join = "、" if language == "zh" else ", "
     return DesignInputs(
-        gender=_GENDER[language][brief.gender],
+        name=brief.name,
+        origin=brief.origin,
+        gender=next(label.defined(language) for label in taxonomy("gender").labels if label.name == brief.gender),
         age=brief.age,
-        big_five=join.join(f"{_TRAITS[language][trait]} {_LEVEL[language][level]}" for trait, level in levels.items()),
-        moral_values=join.join(_shown(brief.moral_values, language)),
-        personal_values=join.join(_shown(brief.personal_values, language)),
-        decision_style=_shown([brief.decision_style], language)[0],
-        social_skill=_shown([brief.social_skill], language)[0],
+        big_five=_join([_gloss_trait(trait, brief, language) for trait in taxonomy("big_five").labels], language),
+        moral_values=_gloss(brief.moral_values, language),
+        personal_values=_gloss(brief.personal_values, language),
+        decision_style=_gloss([brief.decision_style], language),
+        social_skill=_gloss([brief.social_skill], language),
         inspiration=brief.inspiration,
     )
 
 
-def _shown(names: Sequence[str], language: Language) -> list[str]:
-    """Attributes as the prompt shows them, by their name in its language."""
-    chinese = {label.name: label.zh for label in taxonomy("attributes").labels}
-    return [chinese[name] if language == "zh" else name for name in names]
+def _gloss(names: Sequence[str], language: Language) -> str:
+    """Attributes by their names in the language, each with what it means."""
+    labels = {label.name: label for label in taxonomy("attributes").labels}
+    return _join(
+        [gloss(labels[name].shown(language), labels[name].defined(language), language) for name in names], language
+    )
+
+
+def _gloss_trait(trait: Trait, brief: CharacterBrief, language: Language) -> str:
+    """'openness high (curious and fond of new ideas)', '开放性高（好奇，喜欢新想法）'."""
+    level = getattr(brief.big_five, trait.name)
+    shown = ["", " "][language == "en"].join((trait.shown(language), taxonomy("level").show(level, language).lower()))
+    return gloss(shown, trait.opposed(language) if level == "Low" else trait.defined(language), language)
+
+
+def _join(parts: Sequence[str], language: Language) -> str:
+    return ("；" if language == "zh" else "; ").join(parts)

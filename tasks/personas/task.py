@@ -28,6 +28,7 @@ from tasks.personas.briefs import write_briefs
 from tasks.personas.candidates import Gathered, PieceCounter, Writers, gather, group_by_pool
 from tasks.personas.characters import BRIEFS, TAXONOMIES, CharacterBrief, measure_coverage
 from tasks.personas.inspirations import corpora_of, read_inspirations
+from tasks.personas.people import NAMES, read_names
 from tasks.personas.pool import Pool, make_pool
 from tasks.personas.prompts import DESIGN, CharacterSketch, design_inputs
 from tasks.personas.readers.mapped import check_mapping
@@ -39,9 +40,10 @@ log = logging.getLogger(__name__)
 
 
 def check(context: StageContext) -> None:
-    """Pools of sources of one kind, mappings of our columns, files that are there, and a text for every language of
-    characters."""
+    """Names that can be used, pools of sources of one kind, mappings of our columns, files that are there, and a text
+    for every language of characters."""
     section = context.settings.personas
+    read_names()
     for pool, own in group_by_pool(section.sources).items():
         if len({(source.reader, source.licence) for source in own}) > 1:
             found = ", ".join(f"{source.reader} ({source.licence})" for source in own)
@@ -125,7 +127,7 @@ async def work(context: StageContext, brief: CharacterBrief, ask: Asker) -> Rows
 
 def as_character(brief: CharacterBrief, sketch: CharacterSketch) -> Character:
     """The row of a character: what was drawn, and what the designer wrote."""
-    drawn: dict[str, Any] = brief.model_dump(exclude={"inspiration"})
+    drawn: dict[str, Any] = brief.model_dump(exclude={"inspiration", "origin"})
     return Character.model_validate({**drawn, **sketch.model_dump()})
 
 
@@ -161,8 +163,8 @@ def finish(context: StageContext) -> Finished:
 
 
 def written_of(character: Mapping[str, Any]) -> str:
-    """What the designer wrote of a character, without the name: another name makes nobody different."""
-    return ". ".join(str(character[name]).rstrip(".。 ") for name in CharacterSketch.model_fields if name != "name")
+    """What the designer wrote of a character: another name makes nobody different."""
+    return ". ".join(str(character[name]).rstrip(".。 ") for name in CharacterSketch.model_fields)
 
 
 def _require_size(pools: Sequence[Pool], section: PersonasSection) -> None:
@@ -220,6 +222,7 @@ STAGE = Stage(
     ],
     files=lambda settings: [
         OCCUPATIONS,
+        NAMES,
         *(texts.file for texts in settings.personas.inspirations if texts.column is None),
     ],
 )

@@ -23,6 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 from tasks.awareness.prompts import PROMPTS, make_inputs
 from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, InteractionEpisode
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.languages import language_of
@@ -149,7 +150,7 @@ def show_episode(episode: InteractionEpisode) -> dict[str, Any]:
         "combine": {
             "time": episode.time,
             "location": episode.location,
-            "talkway": episode.talkway,
+            "talkway": taxonomy("talkway").show(episode.talkway, episode.language),
             "relationship": episode.relationship,
             "familiarity": episode.familiarity,
         },
@@ -220,7 +221,7 @@ def _make_episode(episode: OriginalEpisode, language: Language, where: str) -> I
         topic=episode.topic,
         time=setting.time,
         location=setting.location,
-        talkway=setting.talkway,
+        talkway=taxonomy("talkway").find(setting.talkway) or setting.talkway,
         relationship=setting.relationship,
         familiarity=_read_familiarity(setting.familiarity, where),
         source="import",

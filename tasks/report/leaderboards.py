@@ -49,14 +49,18 @@ def make_board(
     there = [metric for metric in columns if any(metric in cells for cells in by_target.values())]
     if not there:
         return None
-    heads = tuple(_make_head(metric, by_target) for metric in there)
+    heads = [_make_head(metric, by_target) for metric in there]
+    scores = {target: [make_score(cells.get(metric)) for metric in there] for target, cells in by_target.items()}
+    ranked = {target: cells[headline] for target, cells in by_target.items() if cells.get(headline, {}).get("rank")}
+    if ranked:
+        among = max(record["ranked_among"] for record in ranked.values())
+        heads.insert(0, Head("rank", "rank", f"{METRICS[headline].label}, of {among}", "target"))
+        for target in by_target:
+            scores[target].insert(0, _make_rank(ranked.get(target)))
     return Leaderboard(
         caption,
-        heads,
-        tuple(
-            (target, tuple(make_score(by_target[target].get(metric)) for metric in there))
-            for target in rank_targets(by_target, headline)
-        ),
+        tuple(heads),
+        tuple((target, tuple(scores[target])) for target in rank_targets(by_target, headline)),
         answer,
         of,
         folded,
@@ -94,6 +98,14 @@ def make_score(record: Record | None) -> Score:
     )
 
 
+def _make_rank(record: Record | None) -> Score:
+    """Its place by the headline metric, with the places that the data leave it."""
+    if record is None:
+        return Score(numbers.MISSING, "", "")
+    low, high = record["rank_low"], record["rank_high"]
+    return Score(str(record["rank"]), f"{low} to {high}" if low < high else f"{low}", "", sort=record["rank"])
+
+
 def _mark(record: Record) -> str:
     if record["is_best"]:
         return BEST
@@ -123,8 +135,9 @@ def _marks(marks: set[str]) -> str:
         "met other conditions."
     )
     return (
-        "Bold is the best target of a column. ≈ marks those whose paired difference to it is 0, or has a 95\u00a0% "
-        f"interval that holds 0: the data do not tell them apart.{apart if APART in marks else ''}"
+        "Bold is the best value of a column. ≈ marks the others that may be the best: with 95\u00a0% confidence over "
+        "all pairs of targets together, compared on what both have done, none is better than they are. Below a rank "
+        f"stand the places that the data leave a target, in the same way.{apart if APART in marks else ''}"
     )
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict, create_model
 
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.scenes import SeedDialogue
-from tasks.foundation.tables.types import Language
-from tasks.foundation.texts.replies import Goal, Phrase, ReplyModel, asked
+from tasks.foundation.texts.replies import Goal, Label, Phrase, ReplyModel, asked, list_names
 
 
 class DistilInputs(Inputs):
-    goal_types: str
+    goal_types: list[str]
     dialogue: str
 
 
@@ -27,6 +26,8 @@ class Distilled(ReplyModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    usable: bool = asked("whether two people with a goal each talk to one another", "是否为各有目标的两个人在交谈")
+    reason: Label | None = asked("why it is not usable; else null", "不可用的原因；可用时为 null")
     topic: Phrase = asked("what the dialogue is about", "对话谈的是什么")
     goal1: Goal = asked("what participant 1 wants to achieve, without names", "参与者1想达成什么，不出现人名")
     goal2: Goal = asked("what participant 2 wants to achieve, without names", "参与者2想达成什么，不出现人名")
@@ -40,8 +41,7 @@ class Distilled(ReplyModel):
 @cache
 def distilled() -> type[Distilled]:
     """`Distilled` with `goal_type` as a closed set of the labels of configs/taxonomies/goal_type.yaml."""
-    labels: Any = Literal[taxonomy("goal_type").names]
-    return create_model("Distilled", __base__=Distilled, goal_type=(labels, GOAL_TYPE))
+    return create_model("Distilled", __base__=Distilled, goal_type=(list_names("goal_type"), GOAL_TYPE))
 
 
 DISTIL = Prompt("scenes/distil", inputs=DistilInputs, reply=distilled)
@@ -52,14 +52,6 @@ def distil_inputs(seed: SeedDialogue) -> DistilInputs:
     first = seed.turns[0].speaker
     lines = [f"{1 if turn.speaker == first else 2}: {turn.text}" for turn in seed.turns]
     return DistilInputs(
-        goal_types=_goal_types(seed.language),
+        goal_types=taxonomy("goal_type").describe(seed.language),
         dialogue="\n".join(lines),
     )
-
-
-def _goal_types(language: Language) -> str:
-    """The labels: with their definitions in English, with their Chinese names in Chinese."""
-    labels = taxonomy("goal_type").labels
-    if language == "zh":
-        return "、".join(label.shown("zh") for label in labels)
-    return "\n".join(f"- {label.name}: {label.definition}" for label in labels)

@@ -1,7 +1,8 @@
 """The scenes stage.
 
 Reads the dialogue corpora of the settings. Writes seed_dialogues (every usable one), duplicates, scenes and diversity:
-goals and scene of a sample of them, one request to the distiller each (DEMO section 3.2).
+goals and scene of a sample of them, one request to the distiller each (DEMO section 3.2). A seed that it calls unusable
+ends as filtered, with its reason in rejects.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tasks.foundation.settings.sections import ScenesSection
 from tasks.foundation.sources import find_files
 from tasks.foundation.stage import Asker, Finished, Prepared, Rows, Stage, StageContext
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables import TABLES, Table
+from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.languages import LANGUAGES
+from tasks.foundation.tables.operations import Reject
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.scenes import Scene, SeedDialogue
 from tasks.foundation.tables.types import Language
@@ -33,6 +35,14 @@ from tasks.scenes.sampling import Sample, draw, find_surplus
 from tasks.scenes.wanted import FILTERS, filter_rules
 
 SAMPLED = Table("sampled_seeds", SeedDialogue, ("seed_id",), "one row per seed dialogue to distil")
+
+
+class UnusableSeed(Row):
+    seed_id: str
+    reason: str
+
+
+UNUSABLE = Table("unusable_seeds", UnusableSeed, ("seed_id",), "one row per seed that the distiller calls unusable")
 DRAFTS = Table("scene_drafts", Scene, ("scene_id",), "one row per distilled seed, before duplicates are dropped")
 
 log = logging.getLogger(__name__)
@@ -86,7 +96,7 @@ def briefs_of(context: StageContext, items: Sequence[str]) -> Mapping[str, SeedD
 
 
 async def work(context: StageContext, seed: SeedDialogue, ask: Asker) -> Rows:
-    """Goals and scene of one seed, distilled in one request."""
+    """Goals and scene of one seed, distilled in one request, or why it has none."""
     section = context.settings.scenes
     reply: Distilled = await ask(
         DISTIL,
@@ -97,13 +107,17 @@ async def work(context: StageContext, seed: SeedDialogue, ask: Asker) -> Rows:
         temperature=section.temperature,
         max_tokens=section.max_tokens,
     )
+    if section.drop_unusable and not reply.usable:
+        return {
+            UNUSABLE.name: [UnusableSeed(seed_id=seed.seed_id, reason=reply.reason or "the distiller gave no reason")]
+        }
     return {DRAFTS.name: [as_scene(seed, reply)]}
 
 
 def as_scene(seed: SeedDialogue, reply: Distilled) -> Scene:
     """The row of a scene; names of the seed's speakers that the distiller left in its goals are taken out."""
     first, second = dict.fromkeys(turn.speaker for turn in seed.turns)
-    plain: dict[str, Any] = reply.model_dump()
+    plain: dict[str, Any] = reply.model_dump(exclude={"usable", "reason"})
     plain["goal1"] = without_names(reply.goal1, own=first, other=second, language=seed.language)
     plain["goal2"] = without_names(reply.goal2, own=second, other=first, language=seed.language)
     scene_id = content_id("scene", seed.seed_id)
@@ -111,7 +125,8 @@ def as_scene(seed: SeedDialogue, reply: Distilled) -> Scene:
 
 
 def finish(context: StageContext) -> Finished:
-    """All scenes but those whose pair of goals repeats, or is near, that of a kept one; as many of either language.
+    """All scenes but those whose pair of goals repeats, or is near, that of a kept one; as many of either language; and
+    a reject for every seed that was called unusable.
 
     Who is kept depends on all drafts together: where a later run distils seeds that failed, it is decided anew.
     """
@@ -129,7 +144,9 @@ def finish(context: StageContext) -> Finished:
     _log_left(left, cut)
     left = {language: _without(cut, goals) for language, goals in left.items()}
     named = [duplicate for duplicate in duplicates if duplicate.duplicate_of not in cut]
+    unusable = [_make_reject(*row) for row in context.made(UNUSABLE.name, columns=("seed_id", "reason")).iter_rows()]
     filtered = {
+        "unusable": len(unusable),
         "duplicate": len(named),
         "one_to_one": len(cut) + len(duplicates) - len(named),  # what is like a cut one is cut with it
     }
@@ -137,12 +154,20 @@ def finish(context: StageContext) -> Finished:
     rows: Rows = {
         "scenes": TABLES["scenes"].holding(drafts.filter(pl.col("scene_id").is_in(kept)).to_arrow()),
         "duplicates": named,
+        "rejects": unusable,
         "diversity": [
             measure_likeness("scenes", list(goals.values()), language, context.similarity(language), seed)
             for language, goals in left.items()
         ],
     }
     return Finished(rows, {reason: count for reason, count in filtered.items() if count})
+
+
+def _make_reject(seed_id: str, reason: str) -> Reject:
+    sentence = f"unusable, says the distiller: {reason}"
+    return Reject(
+        stage="scenes", row_key=seed_id, kind="filter", reason=sentence, retryable=False, attempts=0, payload=None
+    )
 
 
 def _without(ids: Collection[str], goals: Mapping[str, str]) -> dict[str, str]:
@@ -192,10 +217,10 @@ STAGE = Stage(
     prepared=("seed_dialogues", "duplicates", "rejects", "sampled_seeds"),
     load_items=briefs_of,
     work=work,
-    worked=(DRAFTS.name,),
+    worked=(DRAFTS.name, UNUSABLE.name),
     finish=finish,
-    finished=("scenes", "duplicates", "diversity"),
-    drafts=(SAMPLED, DRAFTS),
+    finished=("scenes", "duplicates", "diversity", "rejects"),
+    drafts=(SAMPLED, DRAFTS, UNUSABLE),
     prompts=(DISTIL,),
     taxonomies=("goal_type",),
     encodes=True,

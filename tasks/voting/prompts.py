@@ -7,6 +7,7 @@ always has the type of the label it changes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from types import GenericAlias
@@ -14,7 +15,15 @@ from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter, create_model
 
-from tasks.foundation.demo.elements import CATALOGUE, NUMBERED, ElementKind, find_kind, make_value_type, path_of
+from tasks.foundation.demo.elements import (
+    CATALOGUE,
+    NUMBERED,
+    ElementKind,
+    find_kind,
+    make_value_type,
+    path_of,
+    show_value,
+)
 from tasks.foundation.demo.records import Record, write_transcript
 from tasks.foundation.ids import canonical_json
 from tasks.foundation.llm.prompts import Inputs, Prompt
@@ -170,7 +179,8 @@ def _count_tokens(bare: int, remark_words: int) -> int:
 
 def make_review_inputs(record: Record, labels: dict[str, Any], most: int) -> ReviewInputs:
     """A dialogue with some of its labels. An utterance's text is a label too, read in the dialogue itself."""
-    lines = [f"{path} = {canonical_json(value)}" for path, value in labels.items() if find_kind(path).name != "text"]
+    shown = {path: show_value(find_kind(path).name, value, record.dialogue.language) for path, value in labels.items()}
+    lines = [f"{path} = {canonical_json(value)}" for path, value in shown.items() if find_kind(path).name != "text"]
     return ReviewInputs(**_write_definitions(record), labels=lines, most_changes=most)
 
 
@@ -181,8 +191,12 @@ def make_vote_inputs(record: Record, ballots: Sequence[Ballot]) -> VoteInputs:
 
 
 def _write_question(number: int, ballot: Ballot, record: Record) -> str:
-    rejection = "（删去该标签）" if record.dialogue.language == "zh" else "(remove the label)"
-    shown = [rejection if one == REJECT else one for one in ballot.candidates]
+    language, name = record.dialogue.language, find_kind(ballot.path).name
+    rejection = "（删去该标签）" if language == "zh" else "(remove the label)"
+    shown = [
+        rejection if one == REJECT else canonical_json(show_value(name, json.loads(one), language))
+        for one in ballot.candidates
+    ]
     lines = [f"  {index}: {candidate}" for index, candidate in enumerate(shown)]
     return "\n".join([f"{name_question_field(number)}: {ballot.path}", *lines])
 
@@ -191,17 +205,10 @@ def _write_definitions(record: Record) -> dict[str, Any]:
     language = record.dialogue.language
     turns = [(turn.speaker, turn.text) for turn in record.utterances]
     return {
-        "age_bands": _list_defined("age_band", language),
-        "familiarity_scale": _list_defined("familiarity", language),
-        "talkways": [label.shown(language) for label in taxonomy("talkway").labels],
-        "sentiments": [label.shown(language) for label in taxonomy("sentiment").labels],
-        "emotions": [label.shown(language) for label in taxonomy("utterance_emotion").labels],
+        "age_bands": taxonomy("age_band").describe(language),
+        "familiarity_scale": taxonomy("familiarity").describe(language),
+        "talkways": taxonomy("talkway").describe(language),
+        "sentiments": taxonomy("sentiment").describe(language),
+        "emotions": taxonomy("utterance_emotion").describe(language),
         "dialogue": write_transcript(record.names, turns, numbered=True),
     }
-
-
-def _list_defined(name: str, language: str) -> list[str]:
-    labels = taxonomy(name).labels
-    if name == "familiarity":
-        return [f"{label.name} {label.zh if language == 'zh' else label.definition}" for label in labels]
-    return [f"{label.shown(language)} {label.low}–{label.high}" for label in labels]

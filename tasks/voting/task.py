@@ -303,7 +303,7 @@ STAGE = Stage(
     work=work,
     worked=("reviews", "votes", "vote_repeats", "verdicts"),
     prompts=(REVIEW, VOTE),
-    taxonomies=("age_band", "familiarity", "talkway", "sentiment", "utterance_emotion", "goal_type"),
+    taxonomies=("gender", "level", "age_band", "familiarity", "talkway", "sentiment", "utterance_emotion", "goal_type"),
     roles=lambda settings: {"annotators": settings.voting.annotators, "arbiter": [settings.voting.arbiter]},
     check=lambda context: check_families(make_panel(context)),
 )

@@ -93,3 +93,33 @@ def test_what_a_filter_left_out_is_lost_by_its_name_and_all_else_by_kind() -> No
         ("filter", 1, reasons["4"][1]),
         ("schema", 1, reasons["5"][1]),
     ]
+
+
+def test_what_a_target_costs_is_what_its_own_calls_and_those_on_it_cost() -> None:
+    calls = [
+        ("awareness", "i1/m3/0", "m3", 1.0),
+        ("interaction", "n1", "m3", 2.0),
+        ("interaction", "n1", "p", 4.0),
+        ("conversation", "cs1/m3/0", "m3", 8.0),
+        ("conversation", "cs1/m3/0", "s", 16.0),
+        ("judging", "awareness/i1/m3/0", "j", 32.0),
+        ("judging", "interaction/n1", "j", 64.0),
+        ("judging", "turn/v1/1", "j", 128.0),
+        ("judging", "final/v1", "m3", 256.0),
+        ("judging", "final/v2", "j", None),
+        ("voting", "d1", "m3", 512.0),
+    ]
+    rows = {
+        "llm_calls": [
+            _row("llm_calls", request_id=f"r{n}", stage=stage, row_key=key, alias=alias, cost_usd=usd, from_cache=False)
+            for n, (stage, key, alias, usd) in enumerate(calls)
+        ],
+        "interactions": [_row("interactions", interaction_id="n1", target="m3")],
+        "conversations": [_row("conversations", conversation_id=f"v{n}", target=f"m{2 + n}") for n in (1, 2)],
+    }
+    with tables_of(rows) as connection:
+        columns = "target, target_cost_usd, simulator_or_partner_cost_usd, judging_cost_usd, cost_usd"
+        query = (ROOT / "sql" / "reports" / "cost_by_target.sql").read_text(encoding="utf-8")
+        known, unknown = connection.execute(f"select {columns} from ({query})").fetchall()
+    assert known == ("m3", 11.0, 20.0, 480.0, 511.0)
+    assert unknown[0] == "m4" and unknown[-2:] == (None, None)

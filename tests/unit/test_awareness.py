@@ -60,8 +60,8 @@ def test_a_prediction_has_the_shape_of_the_gold() -> None:
     labels = {path: Settled(value) for path, value in collect_labels(record).items()}
     golds = {
         "goal": make_goal_gold(labels),
-        "persona": make_persona_gold(labels),
-        "scene": make_scene_gold(labels),
+        "persona": make_persona_gold(labels, "en"),
+        "scene": make_scene_gold(labels, "en"),
         "utterance": make_utterance_gold(record, labels, 1),
     }
     for task, gold in golds.items():
@@ -69,7 +69,7 @@ def test_a_prediction_has_the_shape_of_the_gold() -> None:
         for persona in as_reply.get("persona", {}).values():
             persona["big_five"] = {trait.lower(): level for trait, level in persona["big_five"]}
         reply = PROMPTS[task].reply_model.model_validate_json(json.dumps(as_reply), strict=True)  # type: ignore[arg-type]
-        prediction = shape_prediction(task, reply)  # type: ignore[arg-type]
+        prediction = shape_prediction(task, reply, "en")  # type: ignore[arg-type]
         assert prediction == json.loads(json.dumps(gold))
         assert _keys(prediction) == _keys(json.loads(json.dumps(gold)))
 
@@ -85,7 +85,8 @@ def test_a_familiar_emotion_in_another_spelling_is_the_same_label() -> None:
         "strategy": {"description": "plain", "type": "sharpens"},
     }
     model = PROMPTS["utterance"].reply_model.model_validate(reply)
-    assert shape_prediction("utterance", model)["emotion"] == "Anger"
+    assert shape_prediction("utterance", model, "en")["emotion"] == "Anger"
+    assert shape_prediction("utterance", model, "zh")["emotion"] == "愤怒"
 
 
 async def test_every_task_is_asked_once_in_the_items_language_and_shows_no_gold(models: Models, bench: Bench) -> None:

@@ -16,9 +16,12 @@ from tasks.foundation.llm.reply import schema_of
 from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.run import stage_run as stage_run_module
 from tasks.foundation.run.context import Workspace
+from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
+from tasks.foundation.tables.languages import LANGUAGES
+from tasks.foundation.texts.replies import Manner, bind
 from tests.fakes.scripted import ScriptedProvider
 from tests.unit.conversation_rows import PERSONA, persona, pool_row, run, stage_of
 
@@ -141,19 +144,20 @@ async def test_too_many_errors_stop_the_stage_and_name_the_seeder(seeder: Seeder
 async def test_the_language_of_the_settings_decides_the_prompt(seeder: Seeder, workspace_of: Any) -> None:
     await run(PERSONAS, workspace_of())
     await run(STAGE, workspace := workspace_of("chatseeds.language=zh"))
-    assert "Seeking Advice（寻求建议）" in seeder.calls[0].messages[0].content
+    assert "寻求建议：为自己的事问该怎么办" in seeder.calls[0].messages[0].content
     with open_views(workspace.layout) as connection:
         assert connection.execute("select distinct language from chat_seeds").fetchall() == [("zh",)]
 
 
 def test_the_seeder_sees_every_label_and_may_use_no_other() -> None:
-    for language in ("en", "zh"):
+    limits = load_settings("test").text_limits
+    for language in LANGUAGES:
         system, user = SEED.render(language, make_seed_inputs(PERSONA, language))
-        properties = schema_of(make_seed_reply())["properties"]
+        properties = schema_of(bind(make_seed_reply(), Manner(limits, language)))["properties"]
         for name, field in [("user_emotion", "emotion"), ("latent_intent",) * 2, ("explicit_intent",) * 2]:
-            labels = taxonomy(name).names
-            assert all(label in system.content for label in labels)
-            assert properties[f"initial_{field}"]["enum"] == list(labels)
+            labels = taxonomy(name).labels
+            assert all(label.described(language) in system.content for label in labels)
+            assert properties[f"initial_{field}"]["enum"] == [label.shown(language) for label in labels]
         assert PERSONA in user.content and PERSONA not in system.content
 
 

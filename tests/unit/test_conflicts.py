@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.conflicts.pairing import Dealer, Triple
-from tasks.conflicts.prompts import ASSESS, REFLECT
+from tasks.conflicts.prompts import ASSESS, REFLECT, Assessment, make_assess_inputs, make_reflection_reply
 from tasks.conflicts.select import (
     Candidate,
     CellState,
@@ -23,6 +23,7 @@ from tasks.conflicts.select import (
     share_out,
 )
 from tasks.conflicts.task import ASSESSMENTS, STAGE
+from tasks.foundation.demo.records import FACTS, SETTING
 from tasks.foundation.errors import ColloquyError, ModelError
 from tasks.foundation.tables import TABLES
 from tests.fakes.asker import FakeAsker
@@ -219,6 +220,66 @@ def test_the_best_ranked_take_turns_between_languages() -> None:
 
 # The stage
 
+CHECKS = ("identity", "goal", "partner")
+
+
+@pytest.mark.parametrize(
+    ("checks", "said", "objection", "verdict"),
+    [
+        ((True, True, True), True, None, True),
+        ((True, True, True), True, "They would not speak.", True),
+        ((True, True, True), False, "They would not speak.", False),
+        ((True, True, True), False, None, True),  # follows from the checks, where nothing says why not
+        ((True, True, False), True, None, False),
+        ((False, True, True), True, "All the same.", False),
+        ((True, False, True), False, None, False),
+        ((False, False, False), False, "x", False),
+    ],
+)
+def test_the_verdict_follows_from_the_checks_or_an_objection_says_why_not(
+    checks: tuple[bool, ...], said: bool, objection: str | None, verdict: bool
+) -> None:
+    plain = {f"{name}_ok": ok for name, ok in zip(CHECKS, checks, strict=True)} | {
+        f"{name}_why": "w" for name in CHECKS
+    }
+    last = {"second_thoughts": "t", "relationship": "r", "familiarity": 1, "talkway": "电话"}
+    first = Assessment.model_validate({**plain, "coherent": said, "objection": objection})
+    second = make_reflection_reply().model_validate({**plain, **last, "is_coherent": said, "objection": objection})
+    assert (first.verdict, second.verdict) == (verdict, verdict)  # type: ignore[attr-defined]
+    assert first.reasoning == "w\nw\nw"
+
+
+def test_the_reflections_checks_are_kept_beside_the_first_ones_and_decide() -> None:
+    context = _context("conflicts.pairings={en: 4, zh: 4}", "conflicts.keep_share=1")
+
+    def answer(asked, model):
+        found = dict(_verdict(True)(asked, model))
+        if asked.purpose == "reflect":
+            found |= {"partner_ok": False, "partner_why": "one is at sea", "is_coherent": True, "talkway": "letter"}
+        return found
+
+    _run(context, answer)
+    with pytest.raises(ColloquyError, match="none of 8 readable pairings coherent"):
+        STAGE.finish(context)
+    context.settings.__dict__["conflicts"] = context.settings.conflicts.model_copy(update={"if_none": "keep 1"})
+    rows = STAGE.finish(context).rows["conflicts"]
+    assert {(row.partner_ok, row.first_verdict, row.final_partner_ok, row.is_coherent) for row in rows} == {
+        (True, True, False, False)
+    }
+    assert {row.final_reasoning for row in rows} == {"r\nr\none is at sea"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_assessor_sees_all_of_a_person_and_what_each_line_of_the_setting_is(language: str) -> None:
+    person, place = character(1, language), scene(1, language)
+    inputs = make_assess_inputs(place, person, person)
+    names = [labels[language == "zh"] for labels in FACTS.values()]
+    assert [line.split("：" if language == "zh" else ": ")[0] for line in inputs.participant1.splitlines()] == names
+    assert inputs.setting == [
+        f"{labels[language == 'zh']}{'：' if language == 'zh' else ': '}{getattr(place, name)}"
+        for name, labels in SETTING.items()
+    ]
+
 
 def _context(*overrides: str, scenes: int = 4) -> FakeContext:
     languages = ("en", "zh")
@@ -234,8 +295,11 @@ def _context(*overrides: str, scenes: int = 4) -> FakeContext:
 
 
 def _verdict(coherent: bool, **changes: object):
-    assessment = {"reasoning": "r", "identity_ok": True, "goal_ok": coherent, "partner_ok": True, "coherent": coherent}
-    reflection = {"second_thoughts": "t", "is_coherent": coherent, "relationship": "neighbours", "familiarity": 4}
+    checks = {f"{name}_{part}": value for name in CHECKS for part, value in (("why", "r"), ("ok", True))}
+    checks |= {"goal_ok": coherent, "objection": None}
+    assessment = {**checks, "coherent": coherent}
+    reflection = {**checks, "second_thoughts": "t", "is_coherent": coherent}
+    reflection |= {"relationship": "neighbours", "familiarity": 4}
     reflection |= {"talkway": "phone call", **changes}
     return lambda asked, model: assessment if asked.purpose == "assess" else reflection
 

@@ -41,7 +41,9 @@ def _assess(context: FakeContext, drawn: Mapping[str, str]) -> None:
     for pairing_id, goal_type in drawn.items():
         coherent = random.Random(seed_of(pairing_id)).random() < _rate(goal_type)
         facts = {"is_coherent": coherent, "relationship": "r", "familiarity": 3, "talkway": "phone call"}
-        flags = dict.fromkeys(("identity_ok", "goal_ok", "partner_ok", "first_verdict"), coherent)
+        checks = ("identity_ok", "goal_ok", "partner_ok")
+        flags = dict.fromkeys((*checks, *(f"final_{check}" for check in checks), "first_verdict"), coherent)
+        facts |= {"objection": None, "final_objection": None, "final_reasoning": "r"}
         rows.append(Assessed(pairing_id=pairing_id, reasoning="r", reflection="t", **flags, **facts))
     context.keep({ASSESSMENTS.name: rows})
 
@@ -169,6 +171,15 @@ def test_a_profile_may_do_without_the_rules() -> None:
     context = _context("conflicts.pairings={en: 2, zh: 0}", "conflicts.rules=[]")
     context._inputs = {"characters": [character(1, name="Bo"), character(2, name="Bo")], "scenes": [scene(1)]}
     assert _run(context) == ([2], {})
+
+
+@pytest.mark.parametrize("names", [("Bo Lund", "Bo Lund"), ("Bo Lund", "bo Hart")])
+def test_two_who_share_a_given_or_full_name_do_not_meet(names: tuple[str, str]) -> None:
+    context = _context("conflicts.pairings={en: 2, zh: 0}")
+    people = [character(number, name=name, given_name=name.split()[0]) for number, name in enumerate(names)]
+    context._inputs = {"characters": people, "scenes": [scene(1)]}
+    with pytest.raises(NothingLeft, match=r"refuses 2 pairings"):
+        STAGE.prepare(context)
 
 
 def test_words_of_the_rules_are_found_as_words_in_either_language() -> None:

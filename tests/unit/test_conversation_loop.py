@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.conversation.families import Party, check_families, find_clashes
 from tasks.conversation.faults import explain_failed_answer, explain_failed_user_turn, explain_lost_prediction
-from tasks.conversation.labels import Gold, Progress, find_label, find_progress
+from tasks.conversation.labels import Gold, Progress, find_progress
 from tasks.conversation.loop import (
     ConversationState,
     Ended,
@@ -160,13 +160,13 @@ def test_every_kind_of_failure_has_one_owner(kind: str) -> None:
 @pytest.mark.parametrize("name", ["explicit_intent", "latent_intent", "user_emotion"])
 def test_every_label_is_read_in_both_languages_and_in_another_case(name: str) -> None:
     for label in taxonomy(name).labels:
-        spellings = (label.name, label.name.upper(), label.name.replace(" ", "_"), label.zh, label.shown("zh"))
-        assert {find_label(name, spelling) for spelling in spellings} == {label.name}
+        spellings = (label.name, label.name.upper(), label.name.replace(" ", "_"), label.zh)
+        assert {taxonomy(name).find(spelling) for spelling in spellings} == {label.name}
 
 
 @pytest.mark.parametrize("said", ["", "Advice", "Seeking Advice, Venting", "not Seeking Advice", "Hope"])
 def test_what_is_no_label_is_none_even_when_a_label_stands_in_it(said: str) -> None:
-    assert find_label("explicit_intent", said) is None
+    assert taxonomy("explicit_intent").find(said) is None
 
 
 def test_progress_is_read_as_strictly() -> None:

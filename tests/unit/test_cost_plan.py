@@ -90,6 +90,16 @@ def test_models_work_side_by_side() -> None:
     assert slow == hours_of([planned()], {"m": SPEC})
 
 
+def test_rows_ask_one_thing_after_another() -> None:
+    # 200 calls of 36 s, whichever model they are to, in two rows at a time
+    both = hours_of([planned(), planned(alias="n")], {"m": SPEC, "n": SPEC}, rows_at_once=2)
+    assert both is not None and both.value == pytest.approx(200 * 36 / 2 / 3600)
+    assert hours_of([planned()], {"m": SPEC}, rows_at_once=4) == hours_of([planned()], {"m": SPEC})
+    free = [planned(dollars=None)]
+    given = hours_of(free, {"m": SPEC}, tokens_per_second=1.0, rows_at_once=1)
+    assert given == hours_of(free, {"m": SPEC}, tokens_per_second=1.0)
+
+
 @pytest.mark.parametrize(
     ("budget", "by"),
     [

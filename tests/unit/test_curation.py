@@ -162,7 +162,7 @@ def test_gold_has_the_shapes_of_the_test_cases() -> None:
             "reason": "only one got what she wanted",
         }
     }
-    assert make_persona_gold(labels)["persona"]["participant2"] == {
+    assert make_persona_gold(labels, "en")["persona"]["participant2"] == {
         "name": "Ada 1",
         "gender": "F",
         "age": "Adulthood",
@@ -179,7 +179,7 @@ def test_gold_has_the_shapes_of_the_test_cases() -> None:
         "speaking_style": "short sentences",
         "hobby": "rowing",
     }
-    assert make_scene_gold(labels) == {
+    assert make_scene_gold(labels, "en") == {
         "scene": {
             "topic": "a broken oven",
             "relationship": "customer and dealer",
@@ -206,7 +206,7 @@ def test_rejected_labels_are_left_out_of_gold_and_the_reason_goes_with_its_score
         record, goal__goal_completion=GONE, persona__1__big_five=GONE, utterance__2__stance=GONE, persona__2__age=GONE
     )
     assert set(make_goal_gold(labels)["goal"]) == {"goal1", "goal2"}
-    people = make_persona_gold(labels)["persona"]
+    people = make_persona_gold(labels, "en")["persona"]
     assert "big_five" not in people["participant1"]
     assert "age" not in people["participant2"]
     assert "stance" not in make_utterance_gold(record, labels, 2)

@@ -59,7 +59,7 @@ def test_the_rubric_is_the_fifteen_columns_of_turn_judgements_in_three_dimension
     }
     assert all(label.name.startswith(f"{label.group}_") for label in taxonomy("rubric").labels)
     assert all("1: " in x.definition and " 0: " in x.definition for x in taxonomy("rubric").labels)
-    assert all("1：" in x.zh and "0：" in x.zh for x in taxonomy("rubric").labels)
+    assert all("1：" in x.definition_zh and "0：" in x.definition_zh for x in taxonomy("rubric").labels)
 
 
 def test_one_request_holds_all_fifteen_or_three_hold_a_dimension_each() -> None:

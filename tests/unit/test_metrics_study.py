@@ -309,9 +309,9 @@ def test_the_drift_of_every_turn_is_kept_and_makes_the_metric() -> None:
     assert np.mean(means) == pytest.approx(metric("drift_latent", "bob").value)
 
 
-def test_all_equal_dialogues_have_a_value_and_no_interval() -> None:
+def test_a_share_of_all_dialogues_has_wilsons_interval() -> None:
     row = metric("ficr", "bob")
-    assert (row.value, row.ci_low, row.ci_high) == (1.0, None, None)
+    assert (row.value, row.ci_low, row.ci_high) == (1.0, pytest.approx(row.n / (row.n + 1.96**2), abs=1e-4), 1.0)
 
 
 def test_cells_by_pool_and_language() -> None:
@@ -617,6 +617,7 @@ def test_a_build_without_evaluation_gives_empty_tables() -> None:
     assert {name: len(rows) for name, rows in empty.rows.items()} == {
         "metrics": 0,
         "comparisons": 0,
+        "ranks": 0,
         "agreement": 0,
         "turn_drifts": 0,
         "models": 3,
@@ -633,7 +634,7 @@ def test_conversations_that_nobody_has_judged_have_no_score_and_keep_their_label
 
 
 def test_the_stage_declares_what_it_reads_and_writes() -> None:
-    assert STAGE.writes == ("metrics", "comparisons", "agreement", "turn_drifts", "models", "user_likeness")
+    assert STAGE.writes == ("metrics", "comparisons", "ranks", "agreement", "turn_drifts", "models", "user_likeness")
     assert set(STAGE.reads_if_made) == set(STAGE.reads)
     assert STAGE.roles(Context({}).settings) == {}, "no model is asked, so no key is needed"
     one, other = (STAGE.files(Context({}, *changes).settings) for changes in ((), (f"judging.judges=[{A},{B}]",)))

@@ -88,7 +88,7 @@ class Designer:
         if text in self.down:
             raise ModelError("server", "the provider is down")
         sketch = dict.fromkeys(("hobby", "education", "occupation", "culture", "relationship", "speaking_style"), "x")
-        return json.dumps({"name": f"Ada {text}", "background": LIVES[text], **sketch})
+        return json.dumps({"background": LIVES[text], **sketch})
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from tasks.foundation.stage import Prepared
 from tasks.foundation.tables import TABLES
 from tasks.foundation.texts import approximate
 from tasks.foundation.texts.replies import cut_text
-from tasks.personas.characters import BAND_WEIGHTS, CharacterBrief, draw_brief
-from tasks.personas.inspirations import Inspiration, remove_identity
+from tasks.personas.characters import CharacterBrief, draw_brief
+from tasks.personas.inspirations import Inspiration
+from tasks.personas.people import draw_people
 from tasks.personas.prompts import DESIGN, design_inputs
 from tasks.personas.task import STAGE
 from tests.fakes.asker import FakeAsker
@@ -30,7 +31,6 @@ LIMITS = load_settings("test").text_limits
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 SKETCH = {
-    "name": "Ada",
     "background": "Grew up by the sea. Left it once.",
     "hobby": "swimming",
     "education": "evening school",
@@ -107,7 +107,10 @@ async def test_a_character_has_what_was_drawn_and_what_the_designer_wrote(run: t
     ask = FakeAsker(SKETCH)
     (character,) = (await STAGE.work(context, brief, ask))["character_drafts"]
     plain = character.model_dump()
-    assert plain["character_id"] == prepared.items[-1] and plain["name"] == "Ada"
+    assert plain["character_id"] == prepared.items[-1] and (plain["name"], plain["given_name"]) == (
+        brief.name,
+        brief.given_name,
+    )
     assert plain["persona_id"] == brief.persona_id and plain["language"] == "zh"
     assert ask.asked[0].purpose == "design" and ask.asked[0].alias == context.settings.personas.designer
 
@@ -120,7 +123,11 @@ def test_characters_are_asked_for_in_the_numbers_of_the_settings(run: tuple[Fake
 
 
 def draw_briefs(language: Any, count: int, seed: int) -> list[CharacterBrief]:
-    return [draw_brief(language, number, Inspiration(f"Persona {number}.", "a"), seed) for number in range(count)]
+    people = draw_people(language, count, seed)
+    return [
+        draw_brief(language, number, person, Inspiration(f"Persona {number}.", "a"), seed)
+        for number, person in enumerate(people)
+    ]
 
 
 @given(st.integers(0, 2**40), st.integers(1, 30))
@@ -134,20 +141,6 @@ def test_briefs_keep_to_the_attribute_pool_and_to_their_age_band(seed: int, coun
         assert {groups[name] for name in brief.personal_values} == {"personal_value"}
         assert len(set(brief.personal_values)) == 2
         assert groups[brief.decision_style] == "decision_style" and groups[brief.social_skill] == "social_skill"
-
-
-def test_an_inspiration_leaves_out_who_the_persona_is() -> None:
-    text = (
-        "A ferry pilot who sings. Name: Ole Berg. Age: 52. Gender: Male. Race ethnicity: White (Norse). "
-        "Work: title: pilot. Living situation: alone."
-    )
-    assert remove_identity(text) == "A ferry pilot who sings. Work: title: pilot. Living situation: alone."
-    assert remove_identity("A woman. She rows.") == "She rows."
-    assert remove_identity("Age: 52.") == "Age: 52."
-
-
-def test_the_band_weights_are_of_bands_that_exist() -> None:
-    assert set(BAND_WEIGHTS) == set(taxonomy("age_band").names)
 
 
 @pytest.mark.parametrize(

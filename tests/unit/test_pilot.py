@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from flows import chain
 from flows.chain.pilot import list_pilot_settings, write_whole
+from tasks.foundation.run.context import Workspace
 from tasks.foundation.settings import load_settings, profile_names
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.store.views import open_views
 from tasks.report.prompt_section import read_whole
+from tests.whole_stage import run_whole
 
 
 @pytest.mark.parametrize("profile", profile_names())
@@ -41,3 +45,17 @@ def test_a_report_finds_what_the_whole_takes(tmp_path: Path) -> None:
     assert read_whole(layout, "pilot-x") is None
     write_whole(layout, "pilot-x", "x", {"expected": ["Expected: 3 calls."], "stages": []})
     assert read_whole(layout, "pilot-x") == {"profile": "x", "expected": ["Expected: 3 calls."], "stages": []}
+
+
+async def test_the_whole_gets_what_the_pilot_paid_for(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "artifacts")
+    few = list_pilot_settings(load_settings("test", ()), 2)
+    for build, settings in (("pilot-test", few), ("whole", [])):
+        for name in ("personas", "scenes", "chatseeds"):
+            await run_whole(chain.stage(name), Workspace.open("test", settings, layout), build)
+    with open_views(layout) as connection:
+        asked = connection.execute(
+            "select purpose, count(*) filter (where build = 'pilot-test'), count(*) filter (where build = 'whole'), "
+            "count(*) filter (where build = 'whole' and from_cache) from history.llm_calls group by purpose order by 1"
+        ).fetchall()
+    assert asked == [("design", 8, 12, 8), ("distil", 4, 12, 4), ("seed", 4, 6, 4)]

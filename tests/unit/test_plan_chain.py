@@ -45,13 +45,13 @@ class Words(WordEncoder):
 
 
 class Talkative(SchemaFiller):
-    """Long texts; most of what is asked with yes or no is so."""
+    """Long texts; most of what is asked with yes or no is so, and no verdict goes against its checks."""
 
     def write(self, shortest: int, longest: int, name: str) -> str:
         return " ".join(self.sentence(8) for _ in range(self.source.randint(1, 3)))[:longest]
 
     def chance_of(self, name: str) -> float:
-        return 0.9
+        return 1.0 if name.endswith("_ok") else 0.9
 
 
 def talkative(call: ProviderCall) -> RawReply:
@@ -184,7 +184,8 @@ def test_the_rounds_of_a_stage_are_expected_at_the_usual_share_and_up_to_its_cap
         plans = plan_build(place, BUILD, ("conflicts", "dialogues"))
         return [plan.calls[0].requests.value for plan in plans]
 
-    assert planned() == pytest.approx([1800 / 0.3 / usual, 1800], rel=0.05)
+    # Of 120 pairings that are tried dry, one standard deviation is 4 %.
+    assert planned() == pytest.approx([1800 / 0.3 / usual, 1800], rel=0.1)
     assert planned("conflicts.pairings={en: 3200, zh: 3200}") == pytest.approx([6400, 6400 * usual * 0.3], rel=0.1)
 
 

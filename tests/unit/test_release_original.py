@@ -59,7 +59,11 @@ EPISODE: dict[str, Any] = {
     },
 }
 ZH_ITEM = entry("goal", {"goal": {"goal1": "修好烤箱", "goal2": "卖出新的"}}, "安娜：烤箱坏了。\n小本：我这儿有新的。")
-ZH_EPISODE = EPISODE | {"uuid": "e2", "topic": "烤箱", "goal": ["修好烤箱", "卖出新的"]}
+ZH_EPISODE = (
+    EPISODE
+    | {"uuid": "e2", "topic": "烤箱", "goal": ["修好烤箱", "卖出新的"]}
+    | {"combine": EPISODE["combine"] | {"talkway": "电话"}}
+)
 
 
 @pytest.fixture

@@ -104,6 +104,23 @@ def full() -> Rows:
                 },
             )
         )
+        rows.setdefault("ranks", []).extend(
+            _row(
+                "ranks",
+                **{
+                    **dict.fromkeys(("pool", "language")),
+                    "benchmark": benchmark,
+                    "metric": metric,
+                    "target": target,
+                    "rank": place,
+                    "rank_low": 1,
+                    "rank_high": 2,
+                    "may_be_best": True,
+                    "n_targets": 2,
+                },
+            )
+            for place, target in enumerate(("m4", "m3"), start=1)
+        )
     rows["awareness_predictions"] = [_row("awareness_predictions", item_id="i-goal", target="m3", sample=0)]
     rows["awareness_scores"] = [_row("awareness_scores", item_id="i-goal", target="m3", sample=0)]
     rows["interaction_turns"] = [_row("interaction_turns", interaction_id="n1")]
@@ -247,7 +264,7 @@ def test_a_table_shows_the_numbers_of_the_sql(whole: Page) -> None:
 def test_marks_tell_the_best_and_those_that_may_be_as_good(whole: Page) -> None:
     assert len(whole.all("td", **{"class": "best"})) == 2
     assert len(whole.all("td", **{"class": "ties"})) == 2
-    assert "the data do not tell them apart" in whole.text
+    assert "the places that the data leave a target" in whole.text
 
 
 def test_what_thinking_and_the_persona_pool_change_is_drawn_and_listed(whole: Page) -> None:

@@ -38,6 +38,7 @@ def page(answer: QueryResult, commits: dict[str, Any]) -> dict[str, tuple[Any, .
         "costs": answer,
         "funnel": QueryResult("funnel", "", ("stage",), (("voting",), ("judging",))),
         "models_in_use": QueryResult("models_in_use", "", ("alias",), ()),
+        "cost_by_target": QueryResult("cost_by_target", "", ("target",), ()),
     }
     return {group.heading: group.blocks for group in cost(others.__getitem__, commits, "b1").groups}
 

@@ -33,6 +33,8 @@ from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
 
 PLANTED: dict[str, Any] = json.loads((SAMPLE / "planted.json").read_text(encoding="utf-8"))
 REPLY = {
+    "usable": True,
+    "reason": None,
     "topic": "a bicycle",
     "goal1": "Veda wants to borrow the bicycle",
     "goal2": "To keep the bicycle",
@@ -249,6 +251,26 @@ async def test_a_seed_is_distilled_in_one_request_and_its_names_are_taken_out(tm
     assert "1: May I borrow it?\n2: No.\n1: Please?" in asked.user
 
 
+@pytest.mark.parametrize(("reason", "said"), [("adverts only", "adverts only"), (None, "gave no reason")])
+async def test_a_seed_that_is_called_unusable_makes_no_scene_and_says_why(
+    tmp_path: Path, reason: str | None, said: str
+) -> None:
+    seed = only(seeds_of(tmp_path, "soda", [SODA]))
+    none = dict.fromkeys(REPLY, "none") | {"usable": False, "reason": reason, "goal_type": "advice"}
+    context = FakeContext(STAGE)
+    assert STAGE.work is not None and STAGE.finish is not None
+    rows = await STAGE.work(context, seed, FakeAsker(none))
+    assert set(rows) == {"unusable_seeds"}
+    context.add(rows)
+    context.add(await STAGE.work(context, seed.model_copy(update={"seed_id": "other"}), FakeAsker(REPLY)))
+    finished = STAGE.finish(context)
+    assert finished.filtered == {"unusable": 1} and len(rows_of(finished.rows["scenes"])) == 1
+    (reject,) = rows_of(finished.rows["rejects"])
+    assert reject.row_key == seed.seed_id and said in reject.reason and not reject.retryable  # type: ignore[attr-defined]
+    lenient = FakeContext(STAGE, "scenes.drop_unusable=false")
+    assert set(await STAGE.work(lenient, seed, FakeAsker(none))) == {"scene_drafts"}
+
+
 def test_the_goal_type_is_one_of_the_taxonomy() -> None:
     enum = distilled().model_json_schema()["properties"]["goal_type"]["enum"]
     assert tuple(enum) == taxonomy("goal_type").names
@@ -260,7 +282,9 @@ def test_every_text_of_the_reply_is_bounded() -> None:
     limits = load_settings("test").text_limits
     properties = schema_of(bind(distilled(), Manner(limits, "en")))["properties"]
     assert {field.get("maxLength") for field in properties.values()} == {limits.phrase, limits.goal, None}
-    assert [name for name, field in properties.items() if "maxLength" not in field] == ["goal_type"]
+    assert properties["reason"]["anyOf"][0]["maxLength"] == limits.label
+    bare = [name for name, field in properties.items() if "maxLength" not in field]
+    assert bare == ["usable", "reason", "goal_type"]
 
 
 def test_a_dialogue_cannot_close_its_own_delimiter(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ True
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,12 +23,13 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from tasks.foundation.demo.records import Record
 from tasks.foundation.ids import canonical_json, digest
-from tasks.foundation.settings.taxonomies import taxonomy
+from tasks.foundation.settings.taxonomies import fold, taxonomy
 from tasks.foundation.tables.types import Score10
 from tasks.foundation.texts.replies import (
     Background,
     Goal,
     Label,
+    LabelOf,
     Name,
     Phrase,
     ReplyModel,
@@ -37,6 +37,7 @@ from tasks.foundation.texts.replies import (
     Utterance,
     Word,
     asked,
+    list_names,
 )
 
 Group = Literal["goal", "persona", "scene", "utterance"]
@@ -44,8 +45,18 @@ GROUPS: tuple[Group, ...] = ("goal", "persona", "scene", "utterance")
 NUMBERED = ("persona", "utterance")
 """Groups whose labels name a participant or a turn."""
 
-TRAITS = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
+TRAITS = taxonomy("big_five").names
 """The order in which the five traits are always shown."""
+
+LABEL_SETS = {
+    "gender": "gender",
+    "age": "age_band",
+    "goal_type": "goal_type",
+    "talkway": "talkway",
+    "sentiment": "sentiment",
+    "emotion": "utterance_emotion",
+}
+"""The elements whose values are labels of a taxonomy; an emotion may also be another word."""
 
 WORKFLOW_STEPS = (2, 8)
 MOST_STANCES = 3
@@ -55,12 +66,16 @@ _PATH = re.compile(
 )
 
 
+Level = Annotated[str, LabelOf("level")]
+Sentiment = Annotated[Literal["Positive", "Negative", "Neutral"], LabelOf("sentiment")]
+
+
 class BigFiveValue(ReplyModel):
-    openness: Literal["High", "Low"] = asked("open to what is new", "开放性")
-    conscientiousness: Literal["High", "Low"] = asked("orderly and dutiful", "尽责性")
-    extraversion: Literal["High", "Low"] = asked("outgoing", "外向性")
-    agreeableness: Literal["High", "Low"] = asked("kind and yielding", "宜人性")
-    neuroticism: Literal["High", "Low"] = asked("easily troubled", "神经质")
+    openness: Level = asked("open to what is new", "开放性")
+    conscientiousness: Level = asked("orderly and dutiful", "尽责性")
+    extraversion: Level = asked("outgoing", "外向性")
+    agreeableness: Level = asked("kind and yielding", "宜人性")
+    neuroticism: Level = asked("easily troubled", "神经质")
 
 
 class StanceValue(ReplyModel):
@@ -135,11 +150,6 @@ def list_of(item: Any, low: int, high: int) -> Any:
     return Annotated[GenericAlias(list, (item,)), Field(min_length=low, max_length=high)]
 
 
-def list_names(taxonomy_name: str) -> Any:
-    """The labels of a taxonomy as a `Literal` type."""
-    return Literal[taxonomy(taxonomy_name).names]
-
-
 @cache
 def make_value_type(kind: ElementKind) -> Any:
     """The pydantic annotation of an element's value: what an edit must be, as JSON."""
@@ -155,17 +165,17 @@ _TEXTS: dict[str, Any] = {
 def _special_types() -> dict[tuple[str, str], Any]:
     return {
         ("goal", "goal_completion"): Score10,
-        ("goal", "goal_type"): list_names("goal_type"),
-        ("persona", "gender"): Literal["M", "F", "Unknown"],
-        ("persona", "age"): list_names("age_band"),
+        **{
+            (kind.group, kind.name): list_names(LABEL_SETS[kind.name])
+            for kind in CATALOGUE
+            if kind.name in LABEL_SETS and kind.name != "emotion"
+        },
         ("persona", "big_five"): BigFiveValue,
         ("persona", "moral_values"): list_of(Name, 1, 5),
         ("persona", "personal_values"): list_of(Name, 1, 5),
         ("scene", "familiarity"): Score10,
-        ("scene", "talkway"): list_names("talkway"),
         ("scene", "workflow"): list_of(Label, *WORKFLOW_STEPS),
         ("scene", "summary"): list_of(Summary, 2, 2),
-        ("utterance", "sentiment"): list_names("sentiment"),
         ("utterance", "stance"): list_of(StanceValue, 0, MOST_STANCES),
         ("utterance", "strategy"): StrategyValue,
     }
@@ -191,11 +201,20 @@ def plain_data(value: Any) -> Any:
 
 def canonical_emotion(word: str) -> str:
     """'愤怒' and 'anger' → 'Anger'; a word that names none of the seven stays as it is."""
-    wanted = _folded(word)
-    for label in taxonomy("utterance_emotion").labels:
-        if wanted in (_folded(label.name), _folded(label.zh)):
-            return label.name
-    return word.strip()
+    return taxonomy("utterance_emotion").find(word) or word.strip()
+
+
+def show_value(name: str, value: Any, language: str) -> Any:
+    """The value of the element `name` with its labels in the language: 'M' → '男'. Free texts stay as they are."""
+    if name == "big_five":
+        return {trait: taxonomy("level").show(level, language) for trait, level in value.items()}
+    return taxonomy(LABEL_SETS[name]).show(value, language) if name in LABEL_SETS else value
+
+
+def pair_traits(big_five: Mapping[str, str], language: str) -> list[list[str]]:
+    """Traits and their levels as DEMO's test cases have them: [["Openness", "High"], …], [["开放性", "高"], …]."""
+    traits, levels = taxonomy("big_five"), taxonomy("level")
+    return [[traits.show(name, language).capitalize(), levels.show(big_five[name], language)] for name in traits.names]
 
 
 def collect_labels(record: Record) -> dict[str, Any]:
@@ -254,16 +273,9 @@ def value_hash(value_json: str) -> str:
 
 def _fold_all(value: Any) -> Any:
     if isinstance(value, str):
-        return _folded(value)
+        return fold(value)
     if isinstance(value, Mapping):
         return {name: _fold_all(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_fold_all(inner) for inner in value]
     return value
-
-
-def _folded(text: str) -> str:
-    """NFKC, casefold and single spaces; twice, because folding the case can undo the form."""
-    for _ in range(2):
-        text = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(text.split())

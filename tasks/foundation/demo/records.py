@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import polars as pl
@@ -123,22 +124,16 @@ FACTS: dict[str, tuple[str, str]] = {
 }
 """What is said of a person, in order, with its name in English and Chinese."""
 
-IDENTITY_FACTS = ("name", "gender", "age", "occupation", "education", "culture", "background", "relationship")
-"""What is enough to see whether a person contradicts themselves or a goal."""
-
-_ZH_WORDS = {
-    "M": "男",
-    "F": "女",
-    "Unknown": "未知",
-    "High": "高",
-    "Low": "低",
-    "openness": "开放性",
-    "conscientiousness": "尽责性",
-    "extraversion": "外向性",
-    "agreeableness": "宜人性",
-    "neuroticism": "神经质",
+SETTING: dict[str, tuple[str, str]] = {
+    "time": ("Time", "时间"),
+    "location": ("Place", "地点"),
+    "topic": ("Topic", "话题"),
+    "atmosphere": ("Mood", "氛围"),
 }
-_EN_WORDS = {"M": "male", "F": "female", "Unknown": "unknown"}
+"""What is said of a scene, in order, with its name in English and Chinese."""
+
+WORD_SETS = ("gender", "level", "big_five", "age_band", "attributes")
+"""The taxonomies that `describe` finds words in."""
 
 
 def collect_facts(character: Character) -> dict[str, Any]:
@@ -147,15 +142,23 @@ def collect_facts(character: Character) -> dict[str, Any]:
     return {name: plain[name] for name in FACTS}
 
 
-def describe(facts: Mapping[str, Any], language: str, only: Iterable[str] = FACTS) -> str:
+def describe(facts: Mapping[str, Any], language: str) -> str:
     """`facts` in words, one 'name: value' line each; absent and empty ones are left out."""
-    wanted = set(only)
+    return "\n".join(_list_lines(FACTS, facts, language))
+
+
+def describe_setting(scene: Scene) -> list[str]:
+    """'Time: a morning in May', … of a scene, in its language."""
+    return _list_lines(SETTING, scene.model_dump(), scene.language)
+
+
+def _list_lines(names: Mapping[str, tuple[str, str]], values: Mapping[str, Any], language: str) -> list[str]:
     colon, column = ("：", 1) if language == "zh" else (": ", 0)
-    lines = []
-    for name, labels in FACTS.items():
-        if name in wanted and facts.get(name) not in (None, "", []):
-            lines.append(f"{labels[column]}{colon}{_in_words(facts[name], language)}")
-    return "\n".join(lines)
+    return [
+        f"{labels[column]}{colon}{_in_words(values[name], language)}"
+        for name, labels in names.items()
+        if values.get(name) not in (None, "", [])
+    ]
 
 
 def _in_words(value: Any, language: str) -> str:
@@ -174,10 +177,11 @@ def _joined(parts: Sequence[str], language: str) -> str:
 def _word(value: Any, language: str) -> str:
     """A stored word as a reader of the language knows it; free text stays as it is."""
     word = str(value)
-    if language != "zh":
-        return _EN_WORDS.get(word, word)
-    return _ZH_WORDS.get(word) or _chinese_labels().get(word, word)
+    return _find_words(language).get(word, word)
 
 
-def _chinese_labels() -> dict[str, str]:
-    return {label.name: label.zh for name in ("attributes", "age_band") for label in taxonomy(name).labels}
+@cache
+def _find_words(language: str) -> dict[str, str]:
+    shown = {label.name: label.shown(language) for name in WORD_SETS for label in taxonomy(name).labels}
+    genders = taxonomy("gender").labels if language == "en" else ()
+    return shown | {label.name: label.definition for label in genders}

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.texts.spoken import match_heading
 
 KNOWS_BACKGROUND = 4
@@ -44,11 +43,6 @@ def show_side(one: Participant, two: Participant, speaker: int, familiarity: int
         "partner": other.name,
         "partner_background": other.background if familiarity >= KNOWS_BACKGROUND else "",
     }
-
-
-def describe_talkway(talkway: str, language: str) -> str:
-    """The mode of talk as a prompt shows it."""
-    return next((x.shown(language) for x in taxonomy("talkway").labels if x.name == talkway), talkway)
 
 
 @dataclass(frozen=True, slots=True)

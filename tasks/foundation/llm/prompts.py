@@ -76,7 +76,7 @@ class Inputs(BaseModel):
 
 
 class _PromptFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: str
     system: str
@@ -156,21 +156,26 @@ class Prompt(Generic[I, R]):
     @property
     def fingerprint(self) -> str:
         """Hash over the templates of all languages; descriptions aside."""
-        return digest([[x, self._file(x).system, self._file(x).user] for x in LANGUAGES])
+        return _hash_templates(tuple((x, self._file(x)) for x in LANGUAGES))
 
-    def _path(self, language: str) -> Path:
-        return PROMPTS / f"{self.path}.{language}.yaml"
+    def _path(self, language: str) -> str:
+        return f"{PROMPTS}/{self.path}.{language}.yaml"
 
     def _file(self, language: str) -> _PromptFile:
         return _read(self._path(language))
 
 
 @cache
-def _read(path: Path) -> _PromptFile:
+def _read(path: str) -> _PromptFile:
     try:
-        return _PromptFile.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+        return _PromptFile.model_validate(load_yaml(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise PromptError(f"prompt {path}: expected description, system and user: {error}") from None
+
+
+@cache
+def _hash_templates(files: tuple[tuple[str, _PromptFile], ...]) -> str:
+    return digest([[language, file.system, file.user] for language, file in files])
 
 
 @cache
@@ -186,7 +191,7 @@ def _split_sentences(text: str) -> tuple[str, ...]:
     return tuple(" ".join(part.split()) for part in parts if part.strip() and "{{" not in part)
 
 
-def _find_variables(file: _PromptFile, path: Path) -> set[str]:
+def _find_variables(file: _PromptFile, path: str) -> set[str]:
     try:
         trees = [_ENVIRONMENT.parse(text) for text in (file.system, file.user)]
     except jinja2.TemplateSyntaxError as error:
@@ -199,6 +204,7 @@ def _find_limits(file: _PromptFile) -> set[str]:
     return {name for text in (file.system, file.user) for name in _LIMIT.findall(text)}
 
 
+@cache
 def _find_tags(file: _PromptFile) -> frozenset[str]:
     """The names of the tags that a template delimits texts with."""
     return frozenset(name.lower() for text in (file.system, file.user) for name in _TAG.findall(text))

@@ -26,7 +26,7 @@ from tasks.foundation.errors import FailureKind, ModelUnavailable
 from tasks.foundation.llm.mend import INVISIBLE
 from tasks.foundation.llm.objects import EDGES, MOST_OBJECTS, Candidate, find_objects, spoken_part
 from tasks.foundation.llm.redaction import encodable
-from tasks.foundation.texts.replies import LIMIT, MEANING_ZH, Manner, PartsReply, part_model
+from tasks.foundation.texts.replies import LIMIT, MEANING_ZH, NAMES_ZH, Manner, PartsReply, part_model
 
 WORDS = "x-words"
 """Key in a schema for the form in words: how many words a text may have."""
@@ -334,12 +334,13 @@ def drop_words(part: Any) -> Any:
 
 
 def _tell(part: Any, manner: Manner | None) -> Any:
-    """`part` with the meanings of its fields in the language of `manner`, and the limits of its texts in characters."""
+    """`part` with the meanings of its fields and its closed sets in the language of `manner`, and the limits of its
+    texts in characters."""
     if isinstance(part, list):
         return [_tell(item, manner) for item in part]
     if not isinstance(part, dict):
         return part
-    told = {key: _tell(item, manner) for key, item in part.items() if key not in (LIMIT, MEANING_ZH)}
+    told = {key: _tell(item, manner) for key, item in part.items() if key not in (LIMIT, MEANING_ZH, NAMES_ZH)}
     if manner is not None and isinstance(part.get(LIMIT), list):
         name, times = part[LIMIT]
         told["maxLength"] = times * manner.limits.characters(name, manner.language)
@@ -347,6 +348,8 @@ def _tell(part: Any, manner: Manner | None) -> Any:
             told[WORDS] = times * getattr(manner.limits, name)
     if manner is not None and manner.language == "zh" and isinstance(part.get(MEANING_ZH), str):
         told["description"] = part[MEANING_ZH]
+    if manner is not None and manner.language == "zh" and isinstance(part.get(NAMES_ZH), list):
+        told["enum"] = part[NAMES_ZH]
     return told
 
 

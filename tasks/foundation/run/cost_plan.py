@@ -154,17 +154,26 @@ def _without_part_of_a_price(total: PlannedCalls, several: Sequence[PlannedCalls
 
 
 def hours_of(
-    calls: Iterable[PlannedCalls], models: Mapping[str, ModelSpec], tokens_per_second: float | None = None
+    calls: Iterable[PlannedCalls],
+    models: Mapping[str, ModelSpec],
+    tokens_per_second: float | None = None,
+    rows_at_once: float = math.inf,
 ) -> Expected | None:
-    """How long these calls take, one model beside the other: what its limits a minute allow, or what its calls take
-    with so many at once. `tokens_per_second`: completion tokens that a server without a price gives altogether; it
-    goes before what was measured. None: of a model nothing is known."""
+    """How long the calls of one run take, one model beside the other: what its limits a minute allow, or what its calls
+    take with so many at once; and no less than `rows_at_once` rows take that each ask one thing after another.
+    `tokens_per_second`: completion tokens that a server without a price gives altogether; it goes before what was
+    measured. None: of a model nothing is known."""
+
+    def by_tokens(each: PlannedCalls) -> bool:
+        return tokens_per_second is not None and not (each.dollars and each.dollars.high)
+
     longest: dict[str, Expected] = {}
     for each in by_alias(several := list(calls)):
         spec, own = models[each.alias], [one for one in several if one.alias == each.alias]
         bounds = [each.calls * (1 / spec.requests_per_minute / 60)] if spec.requests_per_minute else []
         bounds += [each.tokens * (1 / spec.tokens_per_minute / 60)] if spec.tokens_per_minute else []
-        if tokens_per_second is not None and not (each.dollars and each.dollars.high):
+        if by_tokens(each):
+            assert tokens_per_second is not None
             bounds.append(each.completion_tokens * (1 / tokens_per_second / 3600))
         elif all(one.call_seconds is not None for one in own):
             at_once = spec.slots if spec.provider == "embedded" else spec.max_in_flight
@@ -172,7 +181,9 @@ def hours_of(
         else:
             return None
         longest[each.alias] = max(bounds, key=lambda one: one.value)
-    return max(longest.values(), key=lambda one: one.value, default=Expected.exactly(0))
+    timed = [one for one in several if one.call_seconds is not None and not by_tokens(one)]
+    by_rows = Expected.total(one.calls * ((one.call_seconds or 0) / rows_at_once / 3600) for one in timed)
+    return max([by_rows, *longest.values()], key=lambda one: one.value)
 
 
 @dataclass(frozen=True, slots=True)

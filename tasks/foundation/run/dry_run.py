@@ -170,13 +170,14 @@ async def _work_on(
     """Works on keys in a seeded order until enough was asked; how many they were."""
     if stage.work is None or stage.load_items is None:
         return 0
+    until = stage.draw_on.until if stage.draw_on else None
     some_keys = keys[:: 1 + len(keys) // MOST_ORDERED]
     order = [some_keys[place] for place in seeded_order(some_keys, context.settings.run.seed, "dry run")]
     for first in range(0, len(order), AT_ONCE):
         some = order[first : first + AT_ONCE]
         loaded = stage.load_items(context, some)
         for number, key in enumerate(some):
-            asker = DryAsker(stage.name, key, context.settings, models, history, asked)
+            asker = DryAsker(stage.name, key, context.settings, models, history, asked, until)
             try:
                 made = await stage.work(context, loaded[key], asker)
             except Exception:  # noqa: BLE001 - on made-up replies; what is wrong with a real one, the run itself says
@@ -221,8 +222,10 @@ class DryAsker(Asker):
         models: Mapping[str, ModelSpec],
         history: UsageHistory,
         asked: list[_Asked],
+        until: str | None = None,
     ) -> None:
         super().__init__(stage, row_key, settings)
+        self._until = until
         self._models = models
         self._history = history
         self._asked = asked
@@ -264,13 +267,13 @@ class DryAsker(Asker):
         a_token = len(_CHINESE) / count_tokens(_CHINESE, family) if language == "zh" else 1 / count_tokens("a", family)
         if call.schema is None:
             tokens = usual.text_tokens if usual.completion_tokens is None else usual.completion_tokens
-            return _Writer(seed, usual, language, round(tokens * a_token)).write(1, 1 << 20, "")
+            return _Writer(seed, usual, language, round(tokens * a_token), self._until).write(1, 1 << 20, "")
         characters = usual.text_tokens * a_token
         if usual.completion_tokens is not None:
-            bare = _Writer(seed, usual, language, 0)
+            bare = _Writer(seed, usual, language, 0, self._until)
             rest = usual.completion_tokens - count_tokens(json.dumps(bare.fill(call.schema)), family)
             characters = max(rest, 0) * a_token / max(bare.n_texts, 1)
-        value = _Writer(seed, usual, language, round(characters)).fill(call.schema)
+        value = _Writer(seed, usual, language, round(characters), self._until).fill(call.schema)
         self._end(value, usual, seed, purpose)
         return json.dumps(value, ensure_ascii=False)
 
@@ -288,14 +291,16 @@ class DryAsker(Asker):
 
 
 class _Writer(SchemaFiller):
-    """Fills a schema with texts of about so many characters, and with what replies usually decide."""
+    """Fills a schema with texts of about so many characters, and with what replies usually decide. `until`: a field
+    that says what becomes of the item; the other yes-or-no fields of its reply, which it follows from, are true."""
 
-    def __init__(self, seed: int, usual: UsualUsage, language: str, characters: int) -> None:
+    def __init__(self, seed: int, usual: UsualUsage, language: str, characters: int, until: str | None) -> None:
         super().__init__(random.Random(seed))
         self.n_texts = 0
         self._usual = usual
         self._language = language
         self._characters = characters
+        self._until = until if until in usual.chances else None
 
     def write(self, shortest: int, longest: int, name: str) -> str:
         self.n_texts += 1
@@ -308,6 +313,8 @@ class _Writer(SchemaFiller):
         return text[: length - 1] + "."
 
     def chance_of(self, name: str) -> float:
+        if self._until not in (None, name):
+            return 1.0
         return self._usual.chances.get(name, super().chance_of(name))
 
     def items_of(self, name: str, fewest: int, most: int) -> int:

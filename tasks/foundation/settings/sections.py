@@ -334,6 +334,7 @@ class ScenesSection(TurnsBounded, BatchableSection):
     sample: Annotated[PerLanguage, HowMany]
     goal_dedup: NearSection | None
     one_to_one: bool
+    drop_unusable: bool
     distiller: str
     temperature: Temperature
     max_tokens: Positive

@@ -89,6 +89,14 @@ def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
     ]
 
 
+def wilson_interval(share: float, n: int) -> Interval:
+    """Wilson's 95 % interval of a share of `n` dialogues: for a share of 0 or 1, whose resamples are all alike."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(share * n, n, alpha=1 - CONFIDENCE, method="wilson")
+    return Interval(float(low), float(high))
+
+
 def differences(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """`one` less `other`, resample by resample, and exactly 0 where only rounding sets them apart."""
     found = one - other

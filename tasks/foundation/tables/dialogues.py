@@ -114,7 +114,7 @@ class AwarenessItem(Row):
         description="the utterance asked about; null unless utterance, and where an import does not say which"
     )
     utterance_text: str | None = Field(description="its text; null unless utterance")
-    gold: Json = Field(description="the verified labels of the task; rejected ones are left out")
+    gold: Json = Field(description="the verified labels of the task in the item's language; rejected ones are left out")
     instruction: str | None = Field(
         default=None, description="how the published benchmark asks for them; null unless imported from it"
     )

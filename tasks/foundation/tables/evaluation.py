@@ -23,7 +23,9 @@ class AwarenessPrediction(Row):
     item_id: str = Field(description="the item")
     target: str = Field(description="alias of the model under test")
     sample: Sample = Field(description="repeat, 0-based")
-    prediction: Json | None = Field(description="the labels predicted; null: unreadable")
+    prediction: Json | None = Field(
+        description="the labels predicted, fixed ones in the item's language; null: unreadable"
+    )
     raw: str = Field(description="the reply as it came")
 
 
@@ -252,6 +254,21 @@ class Comparison(Row):
     n: Int32 = Field(description="dialogues that both sides have; of pools: of both sides together", ge=0)
 
 
+class Rank(Row):
+    benchmark: Literal["demo", "eyt"] = Field(description="which benchmark")
+    metric: str = Field(description="name of the metric")
+    pool: str | None = Field(description="persona pool; null: all")
+    language: str | None = Field(description="language; null: all")
+    target: str = Field(description="alias of the model under test")
+    rank: Int32 = Field(description="place of its value among the targets under the same conditions, 1 best", ge=1)
+    rank_low: Int32 = Field(
+        description="best place that the data leave it: 1 + the targets that are surely better", ge=1
+    )
+    rank_high: Int32 = Field(description="worst place that the data leave it", ge=1)
+    may_be_best: bool = Field(description="no target is surely better: it belongs to the confidence set of the best")
+    n_targets: Int32 = Field(description="targets that it is ranked among", ge=1)
+
+
 class Agreement(Row):
     scope: Literal["annotators", "voters", "judges", "human", "judge_human", "position", "retest", "variance"] = Field(
         description="who agrees; position: a voter with itself, candidates reversed; retest: a judge with its second "
@@ -375,6 +392,12 @@ TABLES = (
         Comparison,
         ("kind", "benchmark", "metric", "pool", "pool_b", "language", "target_a", "target_b", "judge_a", "judge_b"),
         "one row per pair of targets, judges or pools and metric",
+    ),
+    Table(
+        "ranks",
+        Rank,
+        ("benchmark", "metric", "pool", "language", "target"),
+        "one row per target and metric that has a better end",
     ),
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
     Table(

@@ -48,13 +48,23 @@ class Pairing(Row):
 
 class Conflict(Row):
     pairing_id: str = Field(description="the pairing that was assessed")
-    reasoning: str | None = Field(description="the assessor's reasoning; null: reply unreadable")
+    reasoning: str | None = Field(description="why each check holds or not, a line each; null: reply unreadable")
     identity_ok: bool | None = Field(description="no contradiction in identity; null: reply unreadable")
     goal_ok: bool | None = Field(description="goals fit the personas; null: reply unreadable")
     partner_ok: bool | None = Field(description="the two could have this talk; null: reply unreadable")
-    first_verdict: bool | None = Field(description="verdict before reflection; null: reply unreadable")
+    objection: str | None = Field(
+        description="why it is not coherent although every check holds; null: nothing of the kind, or reply unreadable"
+    )
+    first_verdict: bool | None = Field(
+        description="verdict before reflection: every check holds, and no objection; null: reply unreadable"
+    )
     reflection: str | None = Field(description="the assessor's second thoughts; null: reply unreadable")
-    is_coherent: bool | None = Field(description="verdict after reflection; null: reply unreadable")
+    final_reasoning: str | None = Field(description="as reasoning, after reflection; null: reply unreadable")
+    final_identity_ok: bool | None = Field(description="as identity_ok, after reflection; null: reply unreadable")
+    final_goal_ok: bool | None = Field(description="as goal_ok, after reflection; null: reply unreadable")
+    final_partner_ok: bool | None = Field(description="as partner_ok, after reflection; null: reply unreadable")
+    final_objection: str | None = Field(description="as objection, after reflection; null: likewise")
+    is_coherent: bool | None = Field(description="verdict after reflection, from its checks; null: reply unreadable")
     relationship: str | None = Field(description="relation of the two; null: not coherent or unreadable")
     familiarity: Score10 | None = Field(description="0 strangers … 10 close for many years; null: likewise")
     talkway: str | None = Field(description="mode of the talk; null: not coherent or unreadable")

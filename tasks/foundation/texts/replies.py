@@ -27,18 +27,21 @@ from pydantic import (
     PrivateAttr,
     StringConstraints,
     ValidationInfo,
+    WithJsonSchema,
     create_model,
 )
 from pydantic_core import core_schema
 
 from tasks.foundation.settings.sections import TextLimitsSection
+from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.types import Language
 
 KEPT_SHARE = 1.5
 """A text up to so many times its limit is kept as it is."""
 
-LIMIT, MEANING_ZH = "x-limit", "x-zh"
-"""Keys in a bare schema: the name of a text's limit and how many times it counts; a field's meaning in Chinese."""
+LIMIT, MEANING_ZH, NAMES_ZH = "x-limit", "x-zh", "x-names-zh"
+"""Keys in a bare schema: the name of a text's limit and how many times it counts; a field's meaning in Chinese; the
+names of a closed set in Chinese."""
 
 _FIRST_WIDE = 0x2E80
 _WORD_SIGNS = re.compile(r"[\w'’-]{2}")
@@ -173,6 +176,39 @@ Reasoning = Annotated[Filled, Limit("reasoning")]
 JudgeReason = Annotated[Filled, Limit("judge_words")]
 Remark = Annotated[Filled, Limit("remark_words")]
 """Texts that are not empty, each with its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOf:
+    """Marks a text that is a label of a taxonomy: models are shown the names of the reply's language, those of either
+    are read, and the stored name is what comes of it."""
+
+    taxonomy: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        labels = taxonomy(self.taxonomy).labels
+        stored = {label.zh: label.name for label in labels}
+
+        def read_name(said: Any) -> Any:
+            return stored.get(said.strip(), said.strip()) if isinstance(said, str) else said
+
+        names = core_schema.literal_schema([label.name for label in labels])
+        return core_schema.no_info_before_validator_function(read_name, names)
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return {**handler(schema), NAMES_ZH: [label.zh for label in taxonomy(self.taxonomy).labels]}
+
+
+def list_names(taxonomy_name: str) -> Any:
+    """The annotation of a label of a taxonomy."""
+    return Annotated[str, LabelOf(taxonomy_name)]
+
+
+def suggest_names(taxonomy_name: str) -> Any:
+    """A text whose schema lists the names of a taxonomy in the reply's language, but which validates whatever it is."""
+    labels = taxonomy(taxonomy_name).labels
+    names = {"enum": [label.name for label in labels], NAMES_ZH: [label.zh for label in labels]}
+    return Annotated[str, WithJsonSchema({"type": "string", **names})]
 
 
 @cache

@@ -26,7 +26,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, get_args
 
 from tasks.foundation.tables.types import Language
@@ -159,8 +159,11 @@ def is_taken_from(source: str, plain: str, share: float, at_least: int) -> bool:
     )
 
 
+@lru_cache(maxsize=2048)  # every turn is held against all that was said before it
 def fold(text: str) -> str:
     """NFKC, case folded, straight apostrophes, single spaces, nothing invisible."""
+    if text.isascii():
+        return " ".join(text.casefold().split())
     text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return " ".join("".join(x for x in text if unicodedata.category(x) != "Cf").split())
 

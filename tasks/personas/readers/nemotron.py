@@ -14,15 +14,16 @@ from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
 from tasks.foundation.sources.values import row_language
 from tasks.foundation.tables.types import Language
+from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given, read_each
 from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, parse_list, sex_of, text_of
-from tasks.personas.readers.verbalise import join_sentences, write_facts
+from tasks.personas.readers.verbalise import join_sentences, spell_out, verbalise_object, write_facts
 
 REQUIRED = ("uuid", ("persona", "concise_persona"), "age", "sex", "occupation")
 PROSE = ("professional_persona", "hobbies_and_interests", "cultural_background")
 """What follows facts and persona in a description."""
-HOBBIES = "hobbies_and_interests_list"
+SKILLS, HOBBIES = "skills_and_expertise_list", "hobbies_and_interests_list"
 
 
 def read_nemotron(sources: Sequence[PersonaSource], reading: Reading) -> Iterator[Persona | None]:
@@ -76,6 +77,26 @@ def parse_row(row: SourceRow, language: Language | None = None) -> Persona:
         big_five=big_five_of(value),
         hobbies=parse_list(value.get(HOBBIES), HOBBIES),
     )
+
+
+IDENTITY = (
+    *("first_name", "middle_name", "last_name", "age", "sex", "marital_status", "ethnic_background", "race_ethnicity"),
+    *("city", "state", "region", "zipcode", "country"),
+)
+
+
+def inspire_by_row(value: Mapping[str, Any]) -> str:
+    """Occupation, skills and hobbies of a row; the texts of the source tell them with names and origins, so one of them
+    stands for a row that has none."""
+    occupation = text_of(value.get("detailed_occupation")) or text_of(value.get("occupation"))
+    facts = {
+        "occupation": spell_out(occupation) if occupation else None,
+        "skills": parse_list(value.get(SKILLS), SKILLS),
+        "hobbies": parse_list(value.get(HOBBIES), HOBBIES),
+    }
+    if not facts["skills"] and not facts["hobbies"]:
+        facts["short_persona"] = text_of(first_given(value, ("persona", "concise_persona")))
+    return verbalise_object(drop_identity({**{name: value.get(name) for name in IDENTITY}, **facts}))
 
 
 def _group(occupation: str | None, detailed: str | None) -> str | None:

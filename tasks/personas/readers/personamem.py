@@ -20,6 +20,7 @@ from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, open_source
 from tasks.foundation.sources.values import row_language
 from tasks.foundation.tables.types import Language
+from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given
 from tasks.personas.readers.values import age_or_none, bucket_of_age, parse_literal, parse_object, sex_of, text_of
@@ -65,10 +66,7 @@ def parse_persona(value: Mapping[str, Any], language: Language | None = None) ->
     source_key = text_of(value.get("persona_id"))
     if source_key is None:
         raise BadRow(f"expected a persona_id, found {value.get('persona_id')!r}")
-    persona = parse_object(value.get("expanded_persona"), "expanded_persona")
-    rest = {key: inner for key, inner in persona.items() if key != "short_persona"}
-    own = _short(persona.get("short_persona"))
-    persona = {"short_persona": own if put_in_words(own) else _short(value.get("short_persona")), **rest}
+    persona = _read_object(value)
     description = check_length(verbalise_object(persona))
     if not description:
         raise BadRow("expected facts in expanded_persona, found preferences only")
@@ -93,6 +91,19 @@ def parse_persona(value: Mapping[str, Any], language: Language | None = None) ->
         state=place_of(persona, "state"),
         country=place_of(persona, "country"),
     )
+
+
+def inspire_by_object(value: Mapping[str, Any]) -> str:
+    """What the object of a row tells, without who the persona is."""
+    return verbalise_object(drop_identity(_read_object(value)))
+
+
+def _read_object(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The persona of a row, its `short_persona` first, as the object has it or else the row."""
+    persona = parse_object(value.get("expanded_persona"), "expanded_persona")
+    rest = {key: inner for key, inner in persona.items() if key != "short_persona"}
+    own = _short(persona.get("short_persona"))
+    return {"short_persona": own if put_in_words(own) else _short(value.get("short_persona")), **rest}
 
 
 def _gather(

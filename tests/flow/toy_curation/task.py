@@ -41,9 +41,10 @@ class ToyPrompt:
 
     path = "toy/topic"
     fingerprint = "toy"
-    reply = Topic
+    reply_model = Topic
+    limits = frozenset[str]()
 
-    def render(self, language: str, inputs: BaseModel) -> tuple[Message, ...]:
+    def render(self, language: str, inputs: BaseModel, limits: object) -> tuple[Message, ...]:
         return (Message("user", f"{language} {inputs!r}"),)
 
 
