@@ -49,8 +49,8 @@ class StrategyLabel(ReplyModel):
 
 class UtteranceReply(ReplyModel):
     person: Phrase = asked("who says it", "说话人")
-    content: Utterance = asked("the utterance as it stands", "这句发言的原文")
-    intent: Phrase = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
+    content: Utterance = asked("the utterance as it stands", "这次发言的原文")
+    intent: Phrase = asked("what the speaker wants to bring about with it", "说话人想借这番话达到什么")
     sentiment: Sentiment = asked("the tone of what is said", "话语的情感倾向")
     emotion: Emotion = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
     stance: list[StanceLabel] = asked("positions taken; may be empty", "所持的立场，可为空", told={"maxItems": 5})
@@ -102,7 +102,7 @@ def _make_persona_labels() -> dict[str, Any]:
         "gender": (list_names("gender"), asked("as far as the talk shows it", "性别，以对话所示为准")),
         "age": (list_names("age_band"), asked("the band of their age", "年龄段")),
         "big_five": (BigFiveValue, asked("High or Low for each trait", "每项特质的高低")),
-        "education": (Phrase, asked("what they have learned", "读过什么书")),
+        "education": (Phrase, asked("what they have learned", "受过什么教育")),
         "occupation": (Phrase, asked("what they work as", "做什么工作")),
         "culture": (Phrase, asked("the culture they come from", "文化背景")),
         "speaking_style": (Phrase, asked("way of speaking, habits of language", "说话方式和语言习惯")),

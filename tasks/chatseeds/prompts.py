@@ -24,7 +24,7 @@ class SeedReply(ReplyModel):
     initial_emotion: str = EMOTION
     initial_latent_intent: str = LATENT
     initial_explicit_intent: str = EXPLICIT
-    first_query: Message = asked("the first message that they type", "此人发出的第一条消息")
+    first_query: Message = asked("the first message that they type", "他发出的第一条消息")
 
 
 @cache

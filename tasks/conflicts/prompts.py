@@ -39,9 +39,9 @@ class Checks(ReplyModel):
         return self.identity_ok and self.goal_ok and self.partner_ok and (said or not objection)
 
 
-COHERENT: Any = asked("the whole fits together: only if every check holds", "整体是否连贯：各项都通过才可为 true")
+COHERENT: Any = asked("the whole fits together: only if every check holds", "整体是否协调：各项都通过才可为 true")
 OBJECTION: Any = asked(
-    "why it is not coherent although every check holds; else null", "各项都通过却仍不连贯的原因；否则为 null"
+    "why it is not coherent although every check holds; else null", "各项都通过却仍不协调的原因；否则为 null"
 )
 
 

@@ -42,7 +42,7 @@ class WrittenUtterance(ReplyModel):
 
 
 class UtteranceLabels(ReplyModel):
-    intent: Label = asked("what the speaker wants to bring about with it", "说话人想借这句话达到什么")
+    intent: Label = asked("what the speaker wants to bring about with it", "说话人想借这番话达到什么")
     sentiment: Sentiment = asked("the tone of what is said", "话语的情感倾向")
     emotion: Word = asked("one of the emotions, or another single word", "情绪之一，或另一个词")
     stance: list[StanceValue] = asked("positions taken; may be empty", "所持的立场，可为空", max_length=MOST_STANCES)
@@ -73,7 +73,7 @@ def make_dialogue_reply(min_turns: int, max_turns: int) -> type[BaseModel]:
 def make_labels_reply(turns: tuple[int, ...]) -> type[PartsReply]:
     """Labels for each of `turns`, by name: none can be repeated or swapped."""
     fields: dict[str, Any] = {
-        name_turn_field(turn): (UtteranceLabels, asked(f"labels of utterance {turn}", f"第{turn}句发言的标签"))
+        name_turn_field(turn): (UtteranceLabels, asked(f"labels of utterance {turn}", f"第{turn}次发言的标签"))
         for turn in turns
     }
     return create_model("LabelsOfTurns", __base__=PartsReply, **fields)
@@ -155,11 +155,11 @@ EPILOGUE = Prompt("dialogues/epilogue", inputs=AnalysisInputs, reply=Epilogue)
 
 
 def name_turns(turns: Sequence[int], language: str) -> str:
-    """'utterances 1 to 6', 'utterances 3, 5', 'utterance 7'; '第1至6句发言' …"""
+    """'utterances 1 to 6', 'utterances 3, 5', 'utterance 7'; '第1至6次发言' …"""
     in_a_row = len(turns) > 2 and turns[-1] - turns[0] == len(turns) - 1
     if language == "zh":
         named = f"{turns[0]}至{turns[-1]}" if in_a_row else "、".join(map(str, turns))
-        return f"第{named}句发言"
+        return f"第{named}次发言"
     named = f"{turns[0]} to {turns[-1]}" if in_a_row else ", ".join(map(str, turns))
     return f"utterance{'s' if len(turns) > 1 else ''} {named}"
 

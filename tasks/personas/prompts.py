@@ -36,7 +36,7 @@ class CharacterSketch(ReplyModel):
 
     background: Background = asked("where they come from and what happened to them", "从哪里来、经历过什么")
     hobby: Phrase = asked("what they do for fun", "平时爱做什么")
-    education: Phrase = asked("what they learned, fitting the age", "读过什么书，与年龄相符")
+    education: Phrase = asked("what they learned, fitting the age", "受过什么教育，与年龄相符")
     occupation: Phrase = asked("what they work as, fitting the age", "做什么工作，与年龄相符")
     culture: Phrase = asked("the culture they grew up in", "在怎样的文化中长大")
     relationship: Label = asked("the important people in their life", "身边有哪些重要的人")

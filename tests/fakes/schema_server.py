@@ -64,8 +64,8 @@ class TemplateFiller(SchemaFiller):
         return fewest if name == "changes" else super().items_of(name, fewest, min(most, fewest + 2))
 
     def _value(self, schema: Mapping[str, Any], name: str, depth: int) -> Any:
-        if name == "progress" and "in_progress" in schema.get("enum", ()):
-            return "in_progress"
+        if name == "progress" and (going_on := {"in_progress", "进行中"} & set(schema.get("enum", ()))):
+            return going_on.pop()
         return super()._value(schema, name, depth)
 
 

@@ -394,7 +394,7 @@ def test_one_spoiled_turn_of_26_costs_one_small_request_and_no_other_label(spoil
     annotated = [asked for asked in ask.asked if asked.purpose == "annotate"]
     # one for each of two dialogues, and one for the turn that was spoiled
     assert [len(asked.request.reply.model_fields) for asked in annotated] == [26, 1, 26]
-    assert "标注第17句发言" in annotated[1].user and "标注第1至26句发言" in annotated[0].user
+    assert "标注第17次发言" in annotated[1].user and "标注第1至26次发言" in annotated[0].user
     assert "Label utterances 1 to 26," in annotated[2].user
     assert context.made("utterances")["intent"].to_list() == ["i"] * 52
 

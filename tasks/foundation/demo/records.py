@@ -163,7 +163,8 @@ def _list_lines(names: Mapping[str, tuple[str, str]], values: Mapping[str, Any],
 
 def _in_words(value: Any, language: str) -> str:
     if isinstance(value, Mapping):
-        parts = [f"{_word(name, language)} {_word(level, language)}" for name, level in value.items()]
+        space = "" if language == "zh" else " "
+        parts = [f"{_word(name, language)}{space}{_word(level, language)}" for name, level in value.items()]
         return _joined(parts, language)
     if isinstance(value, list | tuple):
         return _joined([_word(part, language) for part in value], language)

@@ -69,7 +69,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "minItems": "至少{}项",
         "maxItems": "最多{}项",
         "exactly": "共{}项",
-        "names": "上述{}个之一",
+        "names": "上述{}项之一",
         "and": "、",
         "facet": "，",
         "or": " 或 ",

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 import openai
+import orjson
 from openai.types import Batch
 
 from tasks.foundation.errors import ModelUnavailable
@@ -77,8 +78,6 @@ _STATES = {"completed": "completed", "expired": "expired", "cancelled": "cancell
 
 _NEVER_RUN = {"batch_expired", "batch_cancelled"}
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
 
 class OpenAIProvider(HttpProvider):
     """Calls one endpoint with one key; `spec` gives both, each call's own model the rest."""
@@ -95,7 +94,7 @@ class OpenAIProvider(HttpProvider):
     async def call(self, call: ProviderCall) -> RawReply:
         """One POST. The time limit covers the whole call, also a server that trickles or hangs."""
         started = time.monotonic()
-        body = _ENCODER.encode(request_body(call)).encode("utf-8")
+        body = orjson.dumps(request_body(call), option=orjson.OPT_NON_STR_KEYS)
         async with self.asking(call.model.timeout_seconds):
             response = await self.client.post(
                 "/chat/completions",
