@@ -27,13 +27,15 @@ Wanted = Literal["prediction", "answer", "user turn"]
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """What the user says, with the simulator's labels and how often it had to be asked again for it."""
+    """What the user says, with the simulator's labels, how often it had to be asked again for it, and the guards that
+    fired meanwhile."""
 
     text: str
     gold: Gold
     progress: Progress
     label_reasks: int = 0
     role_breaks: int = 0
+    guards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Fault:
     why: str
     label_reasks: int = 0
     role_breaks: int = 0
+    guards: tuple[str, ...] = ()
 
 
 Event = Prediction | TargetAnswer | UserTurn | Fault
@@ -84,6 +87,7 @@ class Ended:
     unanswered: UserTurn | None = None
     label_reasks: int = 0
     role_breaks: int = 0
+    guards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +126,14 @@ def step(talk: ConversationState, event: Event, max_turns: int) -> ConversationS
         case "answer", TargetAnswer():
             return _with_last(talk, replace(talk.turns[-1], answer=event.text))
         case ("answer", Fault("target") as fault) | ("user turn", Fault("simulator") as fault):
-            return replace(talk, ended=Ended("fault", fault.whose, None, fault.label_reasks, fault.role_breaks))
+            return replace(talk, ended=Ended("fault", fault.whose, None, *_count(fault)))
         case "user turn", UserTurn():
             return _after_user(talk, event, max_turns)
     raise ValueError(f"the conversation wants {talk.wants!r}, found {event!r}")
+
+
+def _count(spoken: UserTurn | Fault) -> tuple[int, int, tuple[str, ...]]:
+    return spoken.label_reasks, spoken.role_breaks, spoken.guards
 
 
 def _with_last(talk: ConversationState, turn: Turn) -> ConversationState:
@@ -136,5 +144,5 @@ def _after_user(talk: ConversationState, user: UserTurn, max_turns: int) -> Conv
     progress = [turn.user.progress for turn in talk.turns] + [user.progress]
     reason = find_stop_reason(progress, talk.answered, max_turns)
     if reason is not None:
-        return replace(talk, ended=Ended(reason, "none", user, user.label_reasks, user.role_breaks))
+        return replace(talk, ended=Ended(reason, "none", user, *_count(user)))
     return replace(talk, turns=(*talk.turns, Turn(user)))

@@ -97,7 +97,7 @@ class SimulateInputs(LabelInputs):
     initial_emotion: str
     final_intent: str
     turns: list[Exchange]
-    trouble: Literal["", "labels", "role", "repeat", "empty"]
+    trouble: Literal["", "labels", "role", "repeat", "empty", "language", "echo"]
     attempt: int
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tasks.conversation.loop import ConversationState, Turn
-from tasks.conversation.prompts import SIMULATE
+from tasks.conversation.prompts import ANSWER, SIMULATE
 from tasks.conversation.setup import ConversationSetup
 from tasks.conversation.stopping import STOP_RULE
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import ConversationSection
 from tasks.foundation.tables.evaluation import Conversation, ConversationTurn
+from tasks.foundation.texts.spoken import Voice, find_guards
+
+ASSISTANT_NAMES = ("assistant", "助手")
 
 
 def conversation_id(setup: ConversationSetup, section: ConversationSection) -> str:
@@ -52,6 +57,7 @@ def make_conversation_row(
         final_progress=last.progress if last else None,
         final_label_reasks=talk.ended.label_reasks,
         final_role_breaks=talk.ended.role_breaks,
+        final_guards=list(talk.ended.guards),
     )
 
 
@@ -60,10 +66,22 @@ def make_turn_rows(
 ) -> list[ConversationTurn]:
     """One row for every turn that the target was to answer, in order."""
     found = conversation_id(setup, section)
-    return [_make_turn_row(found, index, turn) for index, turn in enumerate(talk.turns, start=1)]
+    return [
+        _make_turn_row(found, index, turn, _find_answer_guards(setup, talk.turns[:index]))
+        for index, turn in enumerate(talk.turns, start=1)
+    ]
 
 
-def _make_turn_row(found: str, index: int, turn: Turn) -> ConversationTurn:
+def _find_answer_guards(setup: ConversationSetup, turns: Sequence[Turn]) -> tuple[str, ...]:
+    """The guards that fire on the last answer; none where there is none."""
+    *before, last = (turn.answer for turn in turns)
+    if last is None:
+        return ()
+    voice = Voice(setup.seed.language, ASSISTANT_NAMES, ANSWER.sentences(setup.seed.language))
+    return find_guards(last, voice, [answer for answer in before if answer is not None])
+
+
+def _make_turn_row(found: str, index: int, turn: Turn, answer_guards: Sequence[str]) -> ConversationTurn:
     prediction = turn.prediction
     assert prediction is not None
     return ConversationTurn(
@@ -81,4 +99,6 @@ def _make_turn_row(found: str, index: int, turn: Turn) -> ConversationTurn:
         assistant_text=turn.answer,
         label_reasks=turn.user.label_reasks,
         role_breaks=turn.user.role_breaks,
+        user_guards=list(turn.user.guards),
+        answer_guards=list(answer_guards),
     )

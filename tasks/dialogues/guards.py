@@ -1,15 +1,17 @@
 """What a writer got wrong in form and what can be mended without inventing anything. Pure.
 
-Every guard that fires is named in `dialogues.guards`:
+Every guard that fires is named in `dialogues.guards`: those of `texts.spoken`, and
 
 * `ending_marker`   an end marker such as *ENDING* taken out; text beside it is kept
-* `name_prefix`     "Anna:" or "Speaker 1:" at the start of an utterance taken out
 * `relabelled`      the speaker set right: the utterance was headed by the other participant's name; or the
                     labels were all alike, or so mixed up that joining would leave too few utterances
 * `empty_dropped`   utterances without text dropped
 * `repeat_dropped`  an utterance that repeats the one before it, or a longer one said before, dropped
 * `opener_dropped`  utterances of participant 2 before participant 1 has spoken dropped
 * `merged`          two utterances of one speaker in a row joined into one
+
+Stage directions and names in front are taken out, too. What nobody can take out (`spoken.UNFIT`) is drawn again, and
+named as well.
 """
 
 from __future__ import annotations
@@ -21,18 +23,27 @@ from dataclasses import dataclass, replace
 from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.settings.sections import TextLimitsSection
 from tasks.foundation.texts.replies import KEPT_SHARE
-
-REPEAT_WEIGHT = 16
-"""From this width on (wide characters count 2) an utterance is not said twice by chance; "OK" may be."""
+from tasks.foundation.texts.spoken import (
+    REPEAT_WIDTH,
+    UNFIT,
+    Voice,
+    find_guards,
+    list_name_forms,
+    match_heading,
+    take_out_stage_directions,
+    width,
+)
 
 GUARDS = (
     "ending_marker",
+    "stage_direction",
     "name_prefix",
     "relabelled",
     "empty_dropped",
     "repeat_dropped",
     "opener_dropped",
     "merged",
+    *UNFIT,
 )
 """In the order in which they are named in a row."""
 
@@ -75,6 +86,12 @@ def mend(lines: Sequence[Line], names: tuple[str, str], joint: str = " ", at_lea
         current = mended
 
 
+def find_unfit(lines: Sequence[Line], voice: Voice) -> tuple[str, ...]:
+    """The guards that fire on `lines` and cannot be mended."""
+    fired = {guard for line in lines for guard in find_guards(line.text, voice)}
+    return tuple(guard for guard in UNFIT if guard in fired)
+
+
 def is_fit(text: str, limits: TextLimitsSection) -> bool:
     """Whether an utterance has words and is not far over its limit."""
     return bool(text.strip()) and len(text) <= KEPT_SHARE * limits.utterance
@@ -89,9 +106,10 @@ def choose_speaker_names(name1: str, name2: str, language: str) -> tuple[str, st
 
 def _pass(lines: list[Line], names: tuple[str, str], joint: str, at_least: int) -> tuple[list[Line], set[str]]:
     """`lines` after every guard once, and the guards that changed something."""
-    prefix = _prefix(names)
+    prefix = match_heading(names, _ROLE)
     steps: tuple[tuple[str, Callable[[list[Line]], list[Line]]], ...] = (
         ("ending_marker", lambda now: [replace(line, text=_without_marker(line.text)) for line in now]),
+        ("stage_direction", lambda now: [replace(line, text=take_out_stage_directions(line.text)) for line in now]),
         ("relabelled", lambda now: [replace(line, speaker=_meant(line, prefix, names)) for line in now]),
         ("name_prefix", lambda now: [replace(line, text=_without_prefix(line.text, prefix)) for line in now]),
         ("empty_dropped", lambda now: [line for line in now if line.text]),
@@ -141,24 +159,13 @@ def _meant(line: Line, prefix: re.Pattern[str], names: tuple[str, str]) -> int:
     return meant.pop() if len(meant) == 1 else line.speaker
 
 
-def _prefix(names: tuple[str, str]) -> re.Pattern[str]:
-    known = sorted({short for name in names for short in _short_forms(name)}, key=lambda short: (-len(short), short))
-    alternatives = "|".join(re.escape(short) for short in known)
-    return re.compile(rf"\W{{0,3}}(?:{_ROLE}|(?P<name>{alternatives}))[\s*]*[:：][\s*]*", re.IGNORECASE)
-
-
-def _short_forms(name: str) -> tuple[str, ...]:
-    """The name and its first word: "Anna Keller" and "Anna"."""
-    return (name, name.split()[0]) if name.split() else ("\0",)
-
-
 def _named(prefix: str, names: tuple[str, str]) -> set[int]:
     """The participants that a prefix can mean."""
     wanted = prefix.casefold()
     return {
         number
         for number, name in enumerate(names, start=1)
-        if wanted in {short.casefold() for short in _short_forms(name)}
+        if wanted in {short.casefold() for short in list_name_forms(name)}
     }
 
 
@@ -168,15 +175,11 @@ def _without_repeats(lines: Sequence[Line]) -> list[Line]:
     previous = None
     for line in lines:
         key = comparison_key(line.text)
-        if key != previous and not (key in said and _width(line.text) >= REPEAT_WEIGHT):
+        if key != previous and not (key in said and width(line.text) >= REPEAT_WIDTH):
             kept.append(line)
             said.add(key)
             previous = key
     return kept
-
-
-def _width(text: str) -> int:
-    return sum(2 if ord(character) >= 0x2E80 else 1 for character in text)
 
 
 def _by_turns_if_mixed_up(lines: Sequence[Line], at_least: int) -> list[Line]:

@@ -97,6 +97,25 @@ class WriteInputs(Inputs):
     target_turns: int | None
 
 
+class SpeakInputs(Inputs):
+    """`partner_background`: empty where the two do not know each other well enough."""
+
+    name: str
+    background: str
+    goal: str
+    partner: str
+    partner_background: str
+    relationship: str
+    familiarity: str
+    talkway: str
+    setting: list[str]
+    dialogue: str
+    turn: int
+    max_turns: int
+    target_turns: int | None
+    may_end: bool
+
+
 class AnalysisInputs(Inputs):
     sentiments: list[str]
     emotions: list[str]
@@ -128,6 +147,7 @@ WRITE: Prompt[WriteInputs, BaseModel] = Prompt(
     "dialogues/write", inputs=WriteInputs, reply=lambda: make_dialogue_reply(2, 60)
 )
 REWRITE = Prompt("dialogues/rewrite", inputs=RewriteInputs, reply=WrittenUtterance)
+SPEAK = Prompt("dialogues/speak", inputs=SpeakInputs, reply=WrittenUtterance)
 ANNOTATE: Prompt[AnnotateInputs, PartsReply] = Prompt(
     "dialogues/annotate", inputs=AnnotateInputs, reply=lambda: make_labels_reply((1, 2))
 )

@@ -34,6 +34,12 @@ def seed_of(*parts: Any) -> int:
     return int(digest("seed", *parts)[:16], 16) >> 1
 
 
+def is_drawn(share: float, *parts: Any) -> bool:
+    """Whether what `parts` identify is among a random `share` (0–1) of its kind: always the same of them, and of a
+    larger share those of a smaller one too."""
+    return seed_of(*parts) < share * 2**63
+
+
 def seeded_order(ids: Sequence[str], *salt: Any) -> list[int]:
     """Positions of `ids` in a shuffle that depends only on the ids and the salt, never on row order.
 

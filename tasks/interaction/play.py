@@ -6,19 +6,23 @@ Speaker 1 speaks on odd turns. Knows neither prompts nor models: `speak` gives a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from tasks.foundation.demo.speaking import extract_utterance
 from tasks.foundation.errors import ModelError
-from tasks.interaction.utterance import extract_utterance, recover_words, was_turned_down
+from tasks.interaction.utterance import recover_words, was_turned_down
 
 StopReason = Literal["ended", "max_turns", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurn:
+    """`written`: all that the side's model wrote."""
+
     speaker: int
     text: str
+    written: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ async def play(names: tuple[str, str], max_turns: int, speak: Speak) -> PlayedEp
         words = await _ask_for_words(speak, speaker, turns)
         utterance = extract_utterance(words, names[speaker - 1], names[2 - speaker]) if words else None
         if utterance is not None and utterance.text:
-            turns = (*turns, SpokenTurn(speaker, utterance.text))
+            turns = (*turns, SpokenTurn(speaker, utterance.text, words or ""))
         elif utterance is None or not (utterance.ends and turns):
             return PlayedEpisode(turns, "fault", speaker)
         if utterance.ends:

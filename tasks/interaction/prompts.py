@@ -1,20 +1,15 @@
 """One turn of one side: what it sees, and the reply that is checked.
 
-The system message is the same for a side's whole talk, so that a local model reads it only once. A side
-sees its own goal and background; the other's goal never, the other's background from familiarity 4 on.
+The system message is the same for a side's whole talk, so that a local model reads it only once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tasks.foundation.demo.speaking import Participant, show_side
 from tasks.foundation.llm.prompts import Inputs, Prompt
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.texts.replies import ReplyModel, asked
-
-KNOWS_BACKGROUND = 4
-"""Familiarity from which on a side knows the other's background. Numbers are compared: 10 is not 1."""
 
 
 class Speech(ReplyModel):
@@ -43,15 +38,6 @@ class SpeakInputs(Inputs):
 SPEAK = Prompt("interaction/speak", inputs=SpeakInputs, reply=Speech)
 
 
-@dataclass(frozen=True, slots=True)
-class Participant:
-    """One participant as the episode sets it up."""
-
-    name: str
-    background: str
-    goal: str
-
-
 def read_participants(episode: InteractionEpisode) -> tuple[Participant, Participant]:
     return (
         Participant(episode.speaker1, episode.background1, episode.goal1),
@@ -61,14 +47,8 @@ def read_participants(episode: InteractionEpisode) -> tuple[Participant, Partici
 
 def make_speak_inputs(episode: InteractionEpisode, speaker: int, talk: str, turn: int) -> SpeakInputs:
     """What participant `speaker` (1 or 2) sees before its turn; `talk` is what was said so far."""
-    one, two = read_participants(episode)
-    own, other = (one, two) if speaker == 1 else (two, one)
     return SpeakInputs(
-        name=own.name,
-        background=own.background,
-        goal=own.goal,
-        partner=other.name,
-        partner_background=other.background if episode.familiarity >= KNOWS_BACKGROUND else "",
+        **show_side(*read_participants(episode), speaker, episode.familiarity),
         relationship=episode.relationship,
         familiarity=episode.familiarity,
         topic=episode.topic,

@@ -23,6 +23,7 @@ from tasks.foundation.settings.sections import InteractionSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import InteractionEpisode
 from tasks.foundation.tables.evaluation import Interaction, InteractionTurn
+from tasks.foundation.texts.spoken import Voice, find_guards
 from tasks.interaction.play import PlayedEpisode, SpokenTurn, play
 from tasks.interaction.prompts import SPEAK, Speech, make_speak_inputs
 
@@ -107,11 +108,29 @@ def make_rows(setup: EpisodeToPlay, played: PlayedEpisode) -> Rows:
         stop_reason=played.stop_reason,
         fault=_find_fault(setup, played.at_fault),
     )
+    guards = _find_guards(setup, played.turns)
     turns = [
-        InteractionTurn(interaction_id=setup.interaction_id, turn_index=turn, speaker=said.speaker, text=said.text)
+        InteractionTurn(
+            interaction_id=setup.interaction_id,
+            turn_index=turn,
+            speaker=said.speaker,
+            text=said.text,
+            guards=list(guards[turn - 1]),
+        )
         for turn, said in enumerate(played.turns, start=1)
     ]
     return {"interactions": [interaction], "interaction_turns": turns}
+
+
+def _find_guards(setup: EpisodeToPlay, turns: Sequence[SpokenTurn]) -> list[tuple[str, ...]]:
+    """The guards that fire on what each side's model wrote; they are counted, and nothing is mended."""
+    episode, found = setup.episode, list[tuple[str, ...]]()
+    instructions = SPEAK.sentences(episode.language)
+    for place, said in enumerate(turns):
+        told = (episode.goal1 if said.speaker == 1 else episode.goal2, *instructions)
+        before = [turn.text for turn in turns[:place]]
+        found.append(find_guards(said.written, Voice(episode.language, setup.names, told), before))
+    return found
 
 
 def _find_fault(setup: EpisodeToPlay, at_fault: int | None) -> Literal["none", "partner", "target"]:

@@ -23,12 +23,20 @@ class PredictionCase:
     item: AwarenessItem
     prediction: AwarenessPrediction
 
+    @property
+    def key(self) -> str:
+        return f"awareness/{self.item.item_id}/{self.prediction.target}/{self.prediction.sample}"
+
 
 @dataclass(frozen=True, slots=True)
 class InteractionCase:
     interaction: Interaction
     episode: InteractionEpisode
     turns: tuple[InteractionTurn, ...]
+
+    @property
+    def key(self) -> str:
+        return f"interaction/{self.interaction.interaction_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,10 @@ class TurnCase:
     conversation: tuple[Exchange, ...]
     answered: bool
 
+    @property
+    def key(self) -> str:
+        return f"turn/{self.conversation_id}/{self.turn_index}"
+
 
 @dataclass(frozen=True, slots=True)
 class FinalIntentCase:
@@ -51,6 +63,10 @@ class FinalIntentCase:
     conversation: tuple[Exchange, ...]
     unanswered: str
     target_at_fault: bool
+
+    @property
+    def key(self) -> str:
+        return f"final/{self.conversation_id}"
 
 
 Case = PredictionCase | InteractionCase | TurnCase | FinalIntentCase

@@ -5,20 +5,22 @@ Unscored is a state of its own: NULL scores and why, never 0. A rule gives score
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tasks.foundation.ids import canonical_json
+from tasks.foundation.tables import Row
 from tasks.foundation.tables.evaluation import (
     AwarenessPrediction,
     AwarenessScore,
     FinalIntentJudgement,
     InteractionScore,
+    JudgementRepeat,
     TurnJudgement,
 )
 from tasks.judging.prompts import FinalOpinion, InteractionOpinion
-from tasks.judging.rubric import list_columns
+from tasks.judging.rubric import group_columns, list_columns
 
 DIMENSIONS = tuple(InteractionOpinion.model_fields)
 
@@ -112,6 +114,35 @@ def make_final_row(conversation_id: str, judge: Judge, opinion: FinalOpinion | U
         unscored_kind=opinion.kind if isinstance(opinion, Unscored) else None,
         scored_by="judge" if opinion else "rule",
     )
+
+
+def make_repeat_rows(thing: str, first: Row, again: Row) -> list[JudgementRepeat]:
+    """What a judge gave at its first and its second draw, by dimension."""
+    one, other = _list_scores(first), _list_scores(again)
+    judge: str = first.model_dump()["judge"]
+    return [
+        JudgementRepeat(thing=thing, judge=judge, dimension=name, first=one[name], again=other[name]) for name in one
+    ]
+
+
+def _list_scores(row: Row) -> dict[str, float | None]:
+    """The scores of a row by dimension; of a turn, its sub-scores added up, null where one is missing."""
+    match row:
+        case AwarenessScore():
+            given: dict[str, Any] = {"accuracy": row.accuracy, "hallucination": row.hallucination}
+        case InteractionScore():
+            given = {name: getattr(row, name) for name in DIMENSIONS}
+        case TurnJudgement():
+            given = {name: _add([getattr(row, column) for column in own]) for name, own in group_columns().items()}
+        case FinalIntentJudgement():
+            given = {"completed": row.completed, "satisfaction": row.satisfaction}
+        case _:
+            raise TypeError(f"expected a row of scores, found {type(row).__name__}")
+    return {name: None if value is None else float(value) for name, value in given.items()}
+
+
+def _add(scores: Sequence[float | None]) -> float | None:
+    return None if None in scores else sum(score for score in scores if score is not None)
 
 
 def _all_scored(opinions: Opinions | None) -> Opinions | None:

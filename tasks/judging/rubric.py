@@ -20,6 +20,9 @@ from tasks.foundation.texts.replies import PartsReply, Remark, ReplyModel, asked
 RUBRIC = "rubric"
 SCALES: dict[str, tuple[float, ...]] = {"half": (0, 0.5, 1), "binary": (0, 1)}
 
+METRIC_OF = {"persona": "persona_alignment"}
+"""Dimensions that are called otherwise in metrics than in columns."""
+
 Scale = Literal["half", "binary"]
 Split = Literal["none", "dimension"]
 
@@ -35,6 +38,14 @@ def split_columns(split: Split) -> tuple[tuple[str, ...], ...]:
         return (list_columns(),)
     dimensions = dict.fromkeys(label.group for label in taxonomy(RUBRIC).labels)
     return tuple(tuple(label.name for label in taxonomy(RUBRIC).group(group or "")) for group in dimensions)
+
+
+def group_columns() -> dict[str, tuple[str, ...]]:
+    """The sub-indicators of each dimension, by the name of its metrics."""
+    return {
+        METRIC_OF.get(names[0].partition("_")[0], names[0].partition("_")[0]): names
+        for names in split_columns("dimension")
+    }
 
 
 def describe_columns(names: tuple[str, ...], language: str, *, half: bool = False) -> list[str]:

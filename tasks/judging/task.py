@@ -13,9 +13,10 @@ awareness_scores, interaction_scores, turn_judgements and final_intent_judgement
 | a final intent | 1        | the final intent, the whole conversation              | target's fault: not met, 1 of 5 |
 
 Requests are in `judging.prompt_language`, whatever language is judged. Criteria of a reply that cannot be used are
-asked for again, without the others. A judgement that stays unreadable is a row with NULL scores and `unscored_kind`; an
-interaction void by infrastructure or the partner is one too, while void conversations get no row and count as filtered.
-Failures that may pass later make the thing a reject.
+asked for again, without the others. A share of the judgements (`retest_share`) is drawn a second time, as sample 1, and
+both are written to judgement_repeats; the first is the one that counts. A judgement that stays unreadable is a row with
+NULL scores and `unscored_kind`; an interaction void by infrastructure or the partner is one too, while void
+conversations get no row and count as filtered. Failures that may pass later make the thing a reject.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.foundation.errors import ModelError
+from tasks.foundation.ids import is_drawn
 from tasks.foundation.llm.prompts import Prompt
 from tasks.foundation.settings.sections import JudgingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
@@ -55,6 +57,7 @@ from tasks.judging.rows import (
     make_awareness_row,
     make_final_row,
     make_interaction_row,
+    make_repeat_rows,
     make_turn_row,
 )
 from tasks.judging.rubric import RUBRIC, describe_columns, make_turn_reply, split_columns
@@ -96,6 +99,7 @@ class JudgeSession:
 
     context: StageContext
     ask: Asker
+    sample: int = 0
 
     @property
     def judge(self) -> Judge:
@@ -124,6 +128,7 @@ class JudgeSession:
             temperature=section.temperature,
             max_tokens=section.max_tokens,
             reply=reply,
+            sample=self.sample,
         )
 
     async def opinions(
@@ -150,8 +155,18 @@ def raise_if_passing(error: ModelError) -> Unscored:
 
 
 async def work(context: StageContext, case: Case, ask: Asker) -> Rows:
-    """Judges one thing, by a rule where there is one."""
-    bench = JudgeSession(context, ask)
+    """Judges one thing, by a rule where there is one; a share of them a second time."""
+    rows = await _judge(JudgeSession(context, ask), case)
+    if not is_drawn(context.settings.judging.retest_share, context.settings.run.seed, "retest", case.key):
+        return rows
+    ((table, (first,)),) = rows.items()
+    if first.model_dump()["scored_by"] == "rule":
+        return rows
+    again = await _judge(JudgeSession(context, ask, sample=1), case)
+    return {**rows, "judgement_repeats": make_repeat_rows(case.key, first, again[table][0])}
+
+
+async def _judge(bench: JudgeSession, case: Case) -> Rows:
     match case:
         case PredictionCase():
             return await _judge_prediction(bench, case)
@@ -264,7 +279,13 @@ STAGE = Stage(
     prepare=prepare,
     load_items=load_cases,
     work=work,
-    worked=("awareness_scores", "interaction_scores", "turn_judgements", "final_intent_judgements"),
+    worked=(
+        "awareness_scores",
+        "interaction_scores",
+        "turn_judgements",
+        "final_intent_judgements",
+        "judgement_repeats",
+    ),
     prompts=tuple(prompt for style in STYLES.values() for prompt in style.all),
     taxonomies=(RUBRIC, "talkway"),
     roles=lambda settings: {"judges": settings.judging.judges},

@@ -26,6 +26,7 @@ from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics, compute_in
 from tasks.metrics.demo_study import Read, Study, load_study
 from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Observed, mean_over_units
+from tasks.metrics.repeats import measure_variance
 from tasks.metrics.score_agreement import Judged, measure_judge_agreement
 
 GROUPS: tuple[Breakdown, ...] = ((), ("language",))
@@ -130,6 +131,20 @@ class DemoBench:
         for thing in things:
             yield from measure_judge_agreement(thing, self.judges, self.bootstrap)
         yield from measure_rank_agreement(self.measurer, list(self._judge_pairs()), GROUPS)
+
+    def variance(self) -> Iterator[Found]:
+        """Where the differences between answers, and between interactions, come from, as the panel scores them."""
+        if not self.judges:
+            return
+        awareness, interaction = self.numbers(self.panel)
+        first = len(self.study.predictions)
+        for cube, names, places in (
+            (awareness, CRITERIA, slice(0, first)),
+            (interaction, INTERACTION_DIMENSIONS, slice(first, None)),
+        ):
+            for place, name in enumerate(names):
+                scores = cube[:, :, place]
+                yield from measure_variance(name, scores, self.panel, self.study.units, places, self.bootstrap)
 
 
 def _shared(cube: np.ndarray, one: int, other: int) -> np.ndarray:

@@ -39,6 +39,7 @@ from tasks.metrics.eyt_study import Read, Study, load_study
 from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Measure, Observed
 from tasks.metrics.panel import combine_scores
+from tasks.metrics.repeats import mean_by_unit, measure_variance
 from tasks.metrics.score_agreement import (
     HALVES,
     Judged,
@@ -179,6 +180,21 @@ class EytBench:
         for thing in things:
             yield from measure_judge_agreement(thing, self.judges, self.bootstrap)
         yield from measure_rank_agreement(self.measurer, list(self._judge_pairs()), SWEPT)
+
+    def variance(self) -> Iterator[Found]:
+        """Where the differences between conversations come from, as the panel scores them: mean of a dimension over a
+        conversation's turns, and satisfaction."""
+        if not self.judges:
+            return
+        units = self.study.units
+        turns = self._dimensions(self.panel)
+        final, _ = self.study.final_scores(self.final_judgements, self.panel)
+        scores = {
+            name: mean_by_unit(turns[:, :, place], self.study.conversation, len(units))
+            for place, name in enumerate(DIMENSION_METRIC.values())
+        }
+        for name, given in {**scores, "satisfaction": final[:, :, 1]}.items():
+            yield from measure_variance(name, given, self.panel, units, slice(None), self.bootstrap)
 
     def human_agreement(self) -> Iterator[Found]:
         """Of people with one another on the turns they rated blind."""

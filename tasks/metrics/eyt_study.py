@@ -135,6 +135,16 @@ class Study:
         rows = self.conversations.select(columns).iter_rows(named=True)
         return [_heard(turns.get(place, []), row) for place, row in enumerate(rows)]
 
+    def list_user_sides(self) -> dict[tuple[str, str], tuple[list[tuple[str, ...]], list[int]]]:
+        """By simulator and language, what the user said in each conversation that stands, and its seed's code."""
+        found: dict[tuple[str, str], tuple[list[tuple[str, ...]], list[int]]] = {}
+        for place in np.nonzero(self.present & ~self.void)[0]:
+            key = (str(self.units.keys["simulator"][place]), str(self.units.keys["language"][place]))
+            dialogues, clusters = found.setdefault(key, ([], []))
+            dialogues.append(self.heard[place].turns)
+            clusters.append(int(self.units.clusters[place]))
+        return found
+
 
 def load_study(read: Read) -> Study:
     """From the tables conversations, conversation_turns and chat_seeds, in key order."""

@@ -101,7 +101,7 @@ def human_ratings(verdicts: pl.DataFrame, human_reviews: pl.DataFrame) -> dict[L
 def measure_label_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstrap: Bootstrap) -> Iterator[Found]:
     """Raw agreement, Cohen's κ for pairs, Fleiss' κ for three or more, Krippendorff's α, by category."""
     raters = sorted({rater for given in ratings.values() for rater in given})
-    for category, rated in _by_category(ratings, raters):
+    for category, rated in group_ratings(ratings, raters):
         for a, b in combinations(range(len(raters)), 2):
             pair = rated.pick(a, b)
             yield Found(category, pair.raters, raw_agreement(pair, bootstrap))
@@ -118,7 +118,7 @@ def measure_human_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstra
     `accuracy`, the share of answers that find the label correct, of each person and of all."""
     people = sorted({rater for given in ratings.values() for rater in given} - {PANEL})
     raters = [PANEL, *people] if people else []
-    for category, rated in _by_category(ratings, raters, scale=(CORRECT, WRONG)):
+    for category, rated in group_ratings(ratings, raters, scale=(CORRECT, WRONG)):
         for a, b in combinations(range(len(raters)), 2):
             pair = rated.pick(a, b)
             for statistic in (raw_agreement, cohen_kappa, gwet_ac1):
@@ -134,7 +134,7 @@ def measure_human_agreement(ratings: Mapping[Label, Mapping[str, str]], bootstra
             yield Found(category, group.raters, mean_of("accuracy", correct.ravel(), answered.clusters, bootstrap))
 
 
-def _by_category(
+def group_ratings(
     ratings: Mapping[Label, Mapping[str, str]], raters: Sequence[str], scale: Sequence[str] = ()
 ) -> Iterator[tuple[str, Ratings]]:
     """The ratings of each element group that was rated, then of all."""

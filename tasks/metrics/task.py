@@ -2,8 +2,8 @@
 
 Reads what the build has of both benchmarks: items, predictions and their scores; episodes, interactions and
 their scores; chat seeds, conversations, turns and their judgements; reviews, votes and verdicts; human reviews
-and ratings. Writes metrics, comparisons, ranks, agreement, turn_drifts (the per-turn values behind drift and alignment)
-and models.
+and ratings; scenes and seed dialogues, whose people stand in for real users where no others are named. Writes metrics,
+comparisons, ranks, agreement, turn_drifts (the per-turn values behind drift and alignment), user_likeness and models.
 
 Rows of `metrics`, null in a key column meaning all of them:
 
@@ -33,13 +33,14 @@ from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables.evaluation import Agreement
+from tasks.foundation.tables.evaluation import Agreement, UserLikeness
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
 from tasks.metrics.demo_benchmark import DemoBench
 from tasks.metrics.drift import Encode
 from tasks.metrics.eyt_benchmark import EytBench
 from tasks.metrics.eyt_metrics import make_drift_rows, trajectory_of
+from tasks.metrics.eyt_study import Study
 from tasks.metrics.label_agreement import (
     Found,
     collect_review_ratings,
@@ -48,6 +49,7 @@ from tasks.metrics.label_agreement import (
     measure_human_agreement,
     measure_label_agreement,
 )
+from tasks.metrics.likeness import Compared, compare_users
 from tasks.metrics.model_rows import (
     describe_models,
     find_aliases_in_data,
@@ -55,6 +57,8 @@ from tasks.metrics.model_rows import (
     find_thinking_pairs,
     make_model_rows,
 )
+from tasks.metrics.real_users import read_real_users, read_seed_users
+from tasks.metrics.repeats import measure_position, measure_retest
 
 READS = (
     "awareness_items",
@@ -68,14 +72,18 @@ READS = (
     "conversation_turns",
     "turn_judgements",
     "final_intent_judgements",
+    "judgement_repeats",
     "reviews",
     "votes",
+    "vote_repeats",
     "verdicts",
     "human_reviews",
     "human_ratings",
+    "scenes",
+    "seed_dialogues",
 )
 
-Scope = Literal["annotators", "voters", "judges", "human", "judge_human"]
+Scope = Literal["annotators", "voters", "judges", "human", "judge_human", "position", "retest", "variance"]
 
 
 def prepare(context: StageContext) -> Prepared:
@@ -99,6 +107,7 @@ def prepare(context: StageContext) -> Prepared:
             "agreement": list(_agreement(context, demo, eyt, bootstrap)),
             "turn_drifts": make_drift_rows(eyt.study, trajectory),
             "models": models,
+            "user_likeness": list(_compare_users(context, eyt.study, bootstrap)),
         },
         accounting=_accounting(context, demo, eyt),
     )
@@ -114,6 +123,48 @@ def _agreement(context: StageContext, demo: DemoBench, eyt: EytBench, bootstrap:
     yield from _rows("judges", eyt.judge_agreement())
     yield from _rows("human", eyt.human_agreement())
     yield from _rows("judge_human", eyt.judge_human_agreement())
+    yield from _rows("position", measure_position(votes, context.read("vote_repeats"), reviews, bootstrap))
+    yield from _rows("retest", measure_retest(context.read("judgement_repeats"), bootstrap))
+    yield from _rows("variance", demo.variance())
+    yield from _rows("variance", eyt.variance())
+
+
+def _compare_users(context: StageContext, study: Study, bootstrap: Bootstrap) -> Iterator[UserLikeness]:
+    """Each simulator's users against real ones of the same language."""
+    section = context.settings.metrics
+    sides = study.list_user_sides()
+    if not sides:
+        return
+    sources = section.real_users
+    real = read_seed_users(context.read) if sources is None else read_real_users([*map(context.pinned, sources)])
+    for (simulator, language), (dialogues, clusters) in sides.items():
+        if language in real:
+            people = real[language]
+            for found in compare_users(dialogues, clusters, people.dialogues, section.mattr_window, bootstrap):
+                yield _make_likeness_row(simulator, language, people.name, found)
+
+
+def _make_likeness_row(simulator: str, language: str, real: str, found: Compared) -> UserLikeness:
+    return UserLikeness(
+        simulator=simulator,
+        language=language,
+        real=real,
+        measure=found.measure,
+        unit=found.unit,
+        mean_simulated=found.means[0],
+        mean_real=found.means[1],
+        difference=found.difference,
+        difference_low=found.difference_ends[0],
+        difference_high=found.difference_ends[1],
+        distance=found.distance,
+        distance_low=found.distance_ends[0],
+        distance_high=found.distance_ends[1],
+        n_simulated=found.n[0],
+        n_real=found.n[1],
+        edges=list(found.edges),
+        simulated=list(found.histograms[0]),
+        people=list(found.histograms[1]),
+    )
 
 
 def _rows(scope: Scope, found: Iterable[Found]) -> Iterator[Agreement]:
@@ -168,9 +219,10 @@ STAGE = Stage(
     reads=READS,
     reads_if_made=READS,
     prepare=prepare,
-    prepared=("metrics", "comparisons", "ranks", "agreement", "turn_drifts", "models"),
+    prepared=("metrics", "comparisons", "ranks", "agreement", "turn_drifts", "models", "user_likeness"),
     taxonomies=("explicit_intent", "latent_intent"),
     encodes=True,
+    sources=lambda settings: settings.metrics.real_users or (),
     files=depends_on,
     model_facts=facts_of_models,
 )

@@ -285,6 +285,41 @@ def _best_first(records: Sequence[Record], metric: str) -> list[Record]:
     return sorted((one for one in records if one["metric"] == metric), key=lambda one: -one["value"])
 
 
+def histograms(caption: str, records: Sequence[Record], titles: Mapping[str, str], series: Mapping[str, str]) -> Figure:
+    """Two distributions over one another, a small panel for each record; the shares of a record's columns `series`
+    (column → name) in the bins between its `edges`. `titles`: of each `measure`."""
+    colours = alt.Scale(domain=list(series.values()), range=[SERIES[0], SERIES[2]])
+    drawn = [_histogram(record, titles[record["measure"]], series, colours) for record in records]
+    means = "; ".join(
+        f"{titles[record['measure']]}: mean {record['mean_simulated']:.3g} and {record['mean_real']:.3g}"
+        for record in records
+    )
+    return _figure(caption, alt.concat(*drawn, columns=3, spacing=14), means)
+
+
+def _histogram(record: Record, title: str, series: Mapping[str, str], colours: alt.Scale) -> Any:
+    edges = record["edges"]
+    values = [
+        {"low": low, "high": high, "share": share, "series": name}
+        for column, name in series.items()
+        for low, high, share in zip(edges, edges[1:], record[column], strict=False)
+    ]
+    yes_or_no = len(edges) == 3
+    axis = alt.Axis(values=[0, 1], format="d", grid=False) if yes_or_no else alt.Axis(tickCount=4, grid=False)
+    heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight=600, color=INK, offset=6)
+    return (
+        alt.Chart(alt.Data(values=values))
+        .mark_bar(opacity=0.5)
+        .encode(
+            x=alt.X("low:Q", title=None, axis=axis, scale=alt.Scale(zero=False, nice=False)),
+            x2="high:Q",
+            y=alt.Y("share:Q", title=None, stack=None, axis=alt.Axis(format="%", tickCount=3)),
+            color=alt.Color("series:N", scale=colours, title=None),
+        )
+        .properties(width=160, height=90, title=heading)
+    )
+
+
 def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, str], unit: str) -> Figure | None:
     """A line for each target over the column `x` (integers), a panel for each metric (name → title), all of one
     unit."""

@@ -171,6 +171,16 @@ def voting(ask: Ask, build: str) -> Section:
                     make_filled_table(disputes, "The same by element, the most disputed first.", folded=True),
                 ],
             ),
+            (
+                "Faithful labels",
+                [
+                    make_filled_table(
+                        ask("faithful_labels"),
+                        "Labels that were decided before the dialogue was written: how often annotators keep them, and "
+                        "how often the verdict does, the least kept first.",
+                    )
+                ],
+            ),
             ("Annotators", [make_filled_table(annotators, "What each annotator answered.")]),
             (
                 "Pending",

@@ -48,6 +48,9 @@ SCOPES = {
     "judges": "Judges with one another",
     "human": "People with the panel and with one another",
     "judge_human": "Judges with people",
+    "position": "Voters with themselves, candidates reversed",
+    "retest": "Judges with themselves, drawn twice",
+    "variance": "Where the differences of scores come from",
 }
 
 
@@ -59,6 +62,8 @@ def make_score_sections(ask: Ask, build: str) -> Iterator[Section]:
     yield agreement(ask, build)
     yield faults(ask, build)
     yield simulator(ask, build)
+    yield likeness(ask, build)
+    yield guards(ask, build)
 
 
 def demo(ask: Ask, build: str) -> Section:
@@ -418,6 +423,85 @@ def simulator(ask: Ask, build: str) -> Section:
         [("", [*grid, make_filled_table(answer, "All health metrics by simulator and pool.", folded=bool(grid))])],
         Note("No conversation has been held.", "missing", f"colloquy run --build {build} --only conversation"),
         only="eyt",
+    )
+
+
+LIKENESS = {
+    "length": "words a message",
+    "question": "asks something",
+    "no_end_mark": "no mark at the end",
+    "typing_slip": "a slip of typing",
+    "polite": "words of politeness",
+    "feeling": "words of feeling",
+    "vocabulary": "diversity of words",
+    "own_words_again": "own words again",
+    "told_at_once": "told in the first message",
+    "length_variation": "variation of length",
+}
+
+
+def likeness(ask: Ask, build: str) -> Section:
+    answer = ask("user_likeness")
+    drop = ("edges", "simulated", "people")
+    groups: list[tuple[str, Sequence[Block | None]]] = []
+    for simulator_, language, real in dict.fromkeys(
+        (record["simulator"], record["language"], record["real"]) for record in answer.records
+    ):
+        of = answer.where(simulator=simulator_, language=language)
+        records = sorted(of.records, key=lambda record: list(LIKENESS).index(record["measure"]))
+        figure = charts.histograms(
+            f"Users of {simulator_} ({language}) and real ones: {real}.",
+            records,
+            LIKENESS,
+            {"simulated": "simulated", "people": "real"},
+        )
+        said = [Note(_name_unlikeness(simulator_, real, records))]
+        table = make_table(of, "Each measure: means, difference, distance.", drop=drop, folded=True)
+        groups.append((f"{simulator_}, {language}", [*said, figure, table]))
+    return make_section(
+        "likeness",
+        "Is the simulated user like a person?",
+        "What simulated users write against what real ones do. A simulator that is politer or more regular than "
+        "people makes a target look better than it is. Differences are simulated less real, resampled by dialogue; "
+        "slips, feeling and politeness are found by word lists, which see the plain cases.",
+        groups,
+        Note(
+            "No simulated conversation could be held against real messages: name some in metrics.real_users.",
+            "missing",
+            f"colloquy run --build {build} --only metrics",
+        ),
+        only="eyt",
+    )
+
+
+def _name_unlikeness(simulator_: str, real: str, records: Sequence[Record]) -> str:
+    """What a simulator is that people are not, as far as the intervals tell."""
+    found = [
+        f"{record['says']} ({LIKENESS[record['measure']]}: {numbers.number(record['mean_simulated'], '')} against "
+        f"{numbers.number(record['mean_real'], '')})"
+        for record in records
+        if record["says"]
+    ]
+    against = f"Against {real}, {simulator_} is not told apart from people by any of these measures."
+    said = f"Against {real}, {simulator_} is: {'; '.join(found)}." if found else against
+    if "soda" in real:
+        said += " The dialogues of SODA were written by a model: name messages of people in metrics.real_users."
+    return said
+
+
+def guards(ask: Ask, build: str) -> Section:
+    answer = ask("guards")
+    return make_section(
+        "guards",
+        "Words that no person says",
+        "Stage directions, names in the text, another language, the prompt's own words, refusals, a model speaking of "
+        "itself, repeats and empty turns. Of written dialogues and of the simulator's turns they are mended or asked "
+        "for again, and counted here all the same; what targets say stays as it is and is scored so.",
+        [
+            ("All guards", [make_filled_table(answer.where(guard="any"), "Texts at which any guard fired.")]),
+            ("Each guard", [make_filled_table(answer.without(guard="any"), "Texts by guard.", folded=True)]),
+        ],
+        Note("Nothing has been written or said.", "missing", f"colloquy run --build {build}"),
     )
 
 

@@ -1,8 +1,8 @@
 """Reviews and votes on every label of every dialogue (DEMO section 3.2, quality control; design: voting).
 
 Reads dialogues, utterances, pairings, conflicts, scenes and characters. Writes reviews (what each
-annotator says of each label), votes (of the whole panel, where the reviews do not all keep a label) and
-verdicts (one a label).
+annotator says of each label), votes (of the whole panel, where the reviews do not all keep a label), vote_repeats (a
+share of the votes once more, candidates in reverse order: no verdict counts them) and verdicts (one a label).
 
 Labels are reviewed in sections: goal, persona, scene, and utterances in chunks of
 `utterances_per_request`; the disputed ones of a section are voted on together, as many as `max_tokens` has
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tasks.foundation.demo.elements import check_value, collect_reviewed_labels, comparison_key, find_kind, number_of
 from tasks.foundation.demo.records import RECORD_TABLES, Record, load_records
 from tasks.foundation.errors import ModelError
-from tasks.foundation.ids import canonical_json
+from tasks.foundation.ids import canonical_json, is_drawn
 from tasks.foundation.settings.sections import VotingSection
 from tasks.foundation.stage import Asker, Prepared, Rows, Stage, StageContext
 from tasks.foundation.tables.dialogues import Review, Vote
@@ -113,7 +113,12 @@ async def work(context: StageContext, record: Record, ask: Asker) -> Rows:
     most = limit_votes(context.settings.voting.max_tokens, context.settings.text_limits.remark_words)
     together = [part for section in ballots for part in _split_ballots([one for one in section if one.disputed], most)]
     choices = await run_side_by_side(_vote(voice, together) for voice in voices)
-    return _make_rows(record.dialogue.dialogue_id, panel, [b for section in ballots for b in section], answers, choices)
+    repeated = [part for part in (_draw_reversed(context, record, section) for section in together) if part]
+    again = await run_side_by_side(_vote(voice, repeated) for voice in voices)
+    every = [ballot for section in ballots for ballot in section]
+    rows = _make_rows(record.dialogue.dialogue_id, panel, every, answers, choices)
+    reversed_ballots = [ballot for part in repeated for ballot in part]
+    return {**rows, "vote_repeats": _make_vote_rows(record.dialogue.dialogue_id, panel, reversed_ballots, again, 1)}
 
 
 def split_labels(labels: Labels, utterances: int) -> list[Labels]:
@@ -124,6 +129,16 @@ def split_labels(labels: Labels, utterances: int) -> list[Labels]:
         chunk = ((number_of(path) or 1) - 1) // utterances if group == "utterance" else 0
         sections.setdefault((group, chunk), {})[path] = value
     return list(sections.values())
+
+
+def _draw_reversed(context: StageContext, record: Record, ballots: Sequence[Ballot]) -> list[Ballot]:
+    """Those of `ballots` that are voted on again, candidates in reverse order."""
+    share, seed = context.settings.voting.reversed_share, context.settings.run.seed
+    return [
+        replace(ballot, candidates=ballot.candidates[::-1])
+        for ballot in ballots
+        if is_drawn(share, seed, "reversed", record.dialogue.dialogue_id, ballot.path)
+    ]
 
 
 def _split_ballots(ballots: Sequence[Ballot], most: int) -> list[Sequence[Ballot]]:
@@ -219,12 +234,7 @@ def _make_rows(
         for member, by_path in zip(panel.annotators, answers, strict=True)
         for path, answer in by_path.items()
     ]
-    votes = [
-        _make_vote_row(dialogue_id, ballot, member, by_path[ballot.path])
-        for ballot in ballots
-        if ballot.disputed
-        for member, by_path in zip(panel.voters, choices, strict=True)
-    ]
+    votes = _make_vote_rows(dialogue_id, panel, [ballot for ballot in ballots if ballot.disputed], choices, 0)
     verdicts = [
         decide_verdict(
             dialogue_id,
@@ -236,6 +246,20 @@ def _make_rows(
         for ballot in ballots
     ]
     return {"reviews": reviews, "votes": votes, "verdicts": verdicts}
+
+
+def _make_vote_rows(
+    dialogue_id: str,
+    panel: Panel,
+    ballots: Sequence[Ballot],
+    choices: Sequence[Mapping[str, Choice | None]],
+    presentation: int,
+) -> list[Vote]:
+    return [
+        _make_vote_row(dialogue_id, ballot, member, by_path[ballot.path], presentation)
+        for ballot in ballots
+        for member, by_path in zip(panel.voters, choices, strict=True)
+    ]
 
 
 def _index(choice: Choice | None) -> int | None:
@@ -254,14 +278,14 @@ def _make_review_row(dialogue_id: str, path: str, member: Member, answer: Review
     )
 
 
-def _make_vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice | None) -> Vote:
+def _make_vote_row(dialogue_id: str, ballot: Ballot, member: Member, choice: Choice | None, presentation: int) -> Vote:
     return Vote(
         dialogue_id=dialogue_id,
         element=ballot.path,
         voter=member.alias,
         family=member.family,
         candidates=ballot.as_json,
-        presentation=0,
+        presentation=presentation,
         candidate=_index(choice),
         reason=None if choice is None else choice.reason,
     )
@@ -277,7 +301,7 @@ STAGE = Stage(
     prepare=prepare,
     load_items=load_dialogues,
     work=work,
-    worked=("reviews", "votes", "verdicts"),
+    worked=("reviews", "votes", "vote_repeats", "verdicts"),
     prompts=(REVIEW, VOTE),
     taxonomies=("gender", "level", "age_band", "familiarity", "talkway", "sentiment", "utterance_emotion", "goal_type"),
     roles=lambda settings: {"annotators": settings.voting.annotators, "arbiter": [settings.voting.arbiter]},

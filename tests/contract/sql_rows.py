@@ -92,6 +92,9 @@ def good() -> Rows:
             _row("votes", **label, voter=voter, candidates='[{"value": "x"}, {"value": "y"}]', candidate=1)
             for voter in ("m1", "m2", "m3")
         ],
+        "vote_repeats": [
+            _row("vote_repeats", **label, voter="m1", candidates='[{"value": "y"}, {"value": "x"}]', candidate=0)
+        ],
         "verdicts": [
             _row(
                 "verdicts", **label, outcome="unanimous", value='"y"', changed=True, votes_for=3, votes_cast=3, panel=3
@@ -242,6 +245,11 @@ def _evaluation() -> Rows:
                 ("thinking", None, None),
                 ("pools", "a", "b"),
             )
+        ],
+        "user_likeness": [
+            _row("user_likeness", simulator="m2", measure=measure, edges=[-0.5, 0.5, 1.5], simulated=[0.2, 0.8])
+            | {"people": [0.9, 0.1]}
+            for measure in ("polite", "question")
         ],
         "agreement": [
             _row("agreement", scope="judges"),

@@ -114,6 +114,7 @@ PLANTED: dict[str, Plant] = {
     "verdicts__one_per_label": again("verdicts"),
     "verdicts__pending_only_when_manual": change("verdicts", pending=True),
     "verdicts__value_null_only_when_rejected": change("verdicts", 1, outcome="manual"),
+    "vote_repeats__vote_was_cast": change("vote_repeats", voter="m9"),
     "votes__candidate_in_range": change("votes", candidate=2),
     "votes__label_was_reviewed": change("votes", element="goal.goal2"),
 }

@@ -196,6 +196,7 @@ def conversation(
         "final_progress": "achieved",
         "final_label_reasks": 0,
         "final_role_breaks": 0,
+        "final_guards": [],
     }
     turns = [
         ConversationTurn(
@@ -213,6 +214,8 @@ def conversation(
             assistant_text=answer,
             label_reasks=0,
             role_breaks=0,
+            user_guards=[],
+            answer_guards=[],
         )
         for turn, answer in enumerate(answers, start=1)
     ]

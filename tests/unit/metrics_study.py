@@ -50,6 +50,9 @@ class Context:
         """Makes further models known."""
         self._models = {**self._models, **{model.alias: model for model in models}}
 
+    def pinned(self, source: Any) -> Any:
+        return source
+
     def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         declared = TABLES[table]
         frame = pl.from_arrow(declared.arrow(self._rows.get(table, ())))
@@ -98,6 +101,7 @@ def conversation(conversation_id: str, chat_seed_id: str, target: str, **changes
         "final_progress": None,
         "final_label_reasks": 0,
         "final_role_breaks": 0,
+        "final_guards": [],
         **changes,
     }
 
@@ -118,6 +122,8 @@ def turn(conversation_id: str, turn_index: int, **changes: Any) -> dict[str, Any
         "assistant_text": "I see.",
         "label_reasks": 0,
         "role_breaks": 0,
+        "user_guards": [],
+        "answer_guards": [],
         **changes,
     }
 

@@ -208,6 +208,7 @@ async def test_the_first_turn_is_the_seeds_and_every_turn_carries_the_simulators
         "final_progress": "achieved",
         "final_label_reasks": 0,
         "final_role_breaks": 0,
+        "final_guards": [],
     }
     assert [(turn.user_text[:10], turn.gold_emotion, turn.progress) for turn in turns] == [
         ("My sister ", "Anxiety", "not_started"),
@@ -297,7 +298,16 @@ async def test_a_simulator_that_speaks_as_the_assistant_is_asked_again(talk: Any
     await talk(roles, "conversation.max_turns=2")
     (conversation,), turns = rows(talk)
     assert (turns[1].user_text, turns[1].role_breaks, turns[1].label_reasks) == ("And her letter?", 1, 0)
-    assert conversation.fault == "none"
+    assert (conversation.fault, turns[1].user_guards, conversation.final_guards) == ("none", *[["assistant_voice"]] * 2)
+
+
+async def test_what_is_wrong_with_an_answer_is_counted_and_the_answer_stays(talk: Any) -> None:
+    await talk(
+        Roles(answer=lambda call: "*sighs* Ich weiß leider nicht, was du damit meinst."), "conversation.max_turns=1"
+    )
+    _, turns = rows(talk)
+    assert turns[0].assistant_text == "*sighs* Ich weiß leider nicht, was du damit meinst."
+    assert turns[0].answer_guards == ["stage_direction", "wrong_language"]
 
 
 async def test_a_repeat_is_asked_for_again_but_stands_when_nothing_better_comes(talk: Any) -> None:

@@ -22,10 +22,11 @@ from tasks.conversation.loop import (
     begin,
     step,
 )
-from tasks.conversation.role_breaks import clean_user_text, find_trouble
+from tasks.conversation.role_breaks import USER_NAMES, clean_user_text, find_trouble
 from tasks.conversation.stopping import find_stop_reason
 from tasks.foundation.errors import FAILURE_KINDS, ConfigError, ModelError
 from tasks.foundation.settings.taxonomies import taxonomy
+from tasks.foundation.texts.spoken import Voice
 
 GOLD = Gold("Planning", "Curiosity", "Hope")
 
@@ -214,12 +215,23 @@ ANSWER = "You could write her a short letter first, and call her when she has re
 )
 def test_only_plain_breaks_of_the_role_are_caught(text: str, trouble: str | None) -> None:
     said = ["My sister called again about the workshop.", "Yes.", "我妹妹又打电话来说作坊的事。"]
-    assert find_trouble(text, said, [ANSWER, "Yes."]) == trouble
+    assert (
+        find_trouble(text, Voice("en" if text.isascii() or "’" in text else "zh"), said, [ANSWER, "Yes."])[0] == trouble
+    )
 
 
 def test_the_speakers_own_name_is_no_part_of_what_is_said() -> None:
-    assert clean_user_text("User: I called her.") == clean_user_text("用户：I called her.") == "I called her."
-    assert clean_user_text("I told the user: stop.") == "I told the user: stop."
+    voice = Voice("en", USER_NAMES)
+    assert {clean_user_text(f"{name} I called her.", voice)[0] for name in ("User:", "用户：")} == {"I called her."}
+    assert clean_user_text("*sighs* Fine.", voice) == ("Fine.", ("stage_direction",))
+    assert clean_user_text("I told the user: stop.", voice) == ("I told the user: stop.", ())
+
+
+def test_another_language_and_a_recited_goal_are_troubles_of_their_own() -> None:
+    goal = "The user wants a plan for telling her sister that she will not sell."
+    assert find_trouble("我妹妹又打电话来了。", Voice("en"), [], []) == ("language", ("wrong_language",))
+    assert find_trouble(f"You know: {goal}", Voice("en", told=(goal,)), [], []) == ("echo", ("prompt_echo",))
+    assert find_trouble("I cannot assist with that.", Voice("en"), [], []) == ("role", ("refusal",))
 
 
 # -- the family rule

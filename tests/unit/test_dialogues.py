@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from tasks.dialogues.guards import GUARDS, Line, choose_speaker_names, mend
 from tasks.dialogues.prompts import ANNOTATE, EPILOGUE, describe_familiarity, make_labels_reply
-from tasks.dialogues.task import DRAWS, STAGE, draw_length, split_turns
+from tasks.dialogues.setup import draw_length
+from tasks.dialogues.task import STAGE, split_turns
+from tasks.dialogues.writing import DRAWS
 from tasks.foundation.demo.elements import comparison_key
 from tasks.foundation.errors import ConfigError, ModelError
 from tasks.foundation.llm.reply import schema_of
@@ -176,17 +178,18 @@ def test_labelling_and_epilogue_share_their_system_message() -> None:
 # The stage
 
 
-def _context(*overrides: str, pairings: int = 1) -> FakeContext:
+def _context(*overrides: str, pairings: int = 1, only: str | None = None) -> FakeContext:
     """Selected pairings, ranked backwards, and one that was not selected."""
     tables = world([dialogue(number, language) for language in ("en", "zh") for number in range(pairings)])
     tables["conflicts"] = [
         conflict(number, language, rank=2 * number + (language == "en"))
         for language in ("en", "zh")
         for number in range(pairings)
+        if only in (None, language)
     ]
     tables["conflicts"].append(conflict(99, rank=None))
     inputs = {name: rows for name, rows in tables.items() if name in STAGE.reads}
-    return FakeContext(inputs, *overrides)
+    return FakeContext(inputs, "dialogues.if_unfit=keep", *overrides)  # most are in English whatever is asked for
 
 
 def _written(*said: tuple[int, str]):
@@ -275,6 +278,46 @@ def test_a_second_draw_can_save_a_dialogue() -> None:
     ask, failed = _run(context, answer)
     assert failed == {}
     assert ask.count("write") == 4
+
+
+GUTEN = ((1, "Ich weiß nicht, ob der Ofen noch zu retten ist."), (2, "Das kann ich leider auch nicht sagen."))
+
+
+@pytest.mark.parametrize(
+    ("bad", "guard"),
+    [
+        (GUTEN, "wrong_language"),
+        (((1, "As an AI, I have no oven."), (2, "I see.")), "ai_voice"),
+        (((1, "I cannot assist with that request."), (2, "I see.")), "refusal"),
+        (((1, "The oven is cold. Ada 1: How cold?"), (2, "Very.")), "name_inside"),
+        (((1, "<goals> The oven is cold."), (2, "Very.")), "prompt_echo"),
+    ],
+)
+def test_words_that_no_person_says_are_drawn_again_and_named(bad: tuple[tuple[int, str], ...], guard: str) -> None:
+    def answer(asked, model):
+        return _written(*(bad if asked.sample == 0 else FOUR[:2]), *FOUR[2:])(asked, model)
+
+    context = _context("dialogues.if_unfit=redraw", only="en")
+    ask, failed = _run(context, answer)
+    assert (failed, ask.count("write")) == ({}, 2)
+    (row,) = context.made("dialogues").to_dicts()
+    assert row["guards"] == [guard]
+    assert context.made("utterances")["text"].to_list() == [text for _, text in FOUR]
+
+
+ALL_GERMAN = _written(*GUTEN, (1, "Dann kaufe ich eben einen neuen Ofen."), (2, "Das ist wohl das Beste für alle."))
+
+
+def test_where_every_draw_is_unfit_the_row_fails() -> None:
+    ask, failed = _run(_context("dialogues.if_unfit=redraw", only="en"), ALL_GERMAN)
+    assert (ask.count("write"), failed) == (DRAWS, {"pairing_en_0": "invalid"})
+
+
+def test_what_is_to_be_kept_is_not_drawn_again_but_named() -> None:
+    context = _context("dialogues.if_unfit=keep", only="en")
+    ask, failed = _run(context, ALL_GERMAN)
+    assert (ask.count("write"), failed) == (1, {})
+    assert context.made("dialogues")["guards"].to_list() == [["wrong_language"]]
 
 
 def test_an_utterance_that_grows_too_long_by_merging_is_refused_not_cut() -> None:
@@ -431,3 +474,87 @@ def test_the_writer_is_told_the_length_drawn_for_its_dialogue_and_one_that_misse
 def test_a_mean_beyond_the_bounds_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"target_turns \(30\) is the mean of lengths from min_turns \(4\)"):
         FakeContext({}, "dialogues.target_turns=30")
+
+
+# Turn by turn
+
+
+TURNS = ("dialogues.style=turns", "dialogues.if_unfit=redraw", "dialogues.min_turns=4", "dialogues.max_turns=6")
+TALK = ("Hello there.", "Hi, what is it?", "The oven is broken again.", "I sell ovens, you know.", "Do you? How much?")
+
+
+def _spoken(*texts: str | tuple[str, ...]):
+    """Of each utterance one text, or several for its draws."""
+
+    def answer(asked, model):
+        if asked.purpose != "speak":
+            return None
+        draws = texts[asked.inputs.turn - 1]
+        return {"text": draws if isinstance(draws, str) else draws[asked.sample]}
+
+    return answer
+
+
+def test_each_side_is_asked_with_its_own_view_and_may_end_from_min_turns_on() -> None:
+    context = _context(*TURNS, only="en")
+    ask, failed = _run(context, _spoken(*TALK[:4], f"{TALK[4]} *ENDING*"))
+    assert failed == {}
+    spoke = [asked for asked in ask.asked if asked.purpose == "speak"]
+    assert [asked.inputs.name for asked in spoke] == ["Ada 0", "Ada 1", "Ada 0", "Ada 1", "Ada 0"]
+    assert [asked.inputs.may_end for asked in spoke] == [False, False, False, True, True]
+    for place, asked in enumerate(spoke):
+        shown = asked.system + asked.user
+        assert ("oven can be mended" in shown, "sell a new oven" in shown) == (place % 2 == 0, place % 2 == 1)
+        assert all(text in asked.user for text in TALK[:place]) and TALK[place] not in asked.user
+    (row,) = context.made("dialogues").to_dicts()
+    assert (row["turn_count"], row["stop_reason"], row["guards"]) == (5, "ended", [])
+    assert context.made("utterances")["text"].to_list() == list(TALK)
+    assert context.made("utterances")["speaker"].to_list() == [1, 2, 1, 2, 1]
+
+
+@pytest.mark.parametrize(("familiarity", "knows"), [(3, False), (4, True), (10, True)])
+def test_a_writing_side_knows_the_others_background_from_familiarity_4_on(familiarity: int, knows: bool) -> None:
+    context = _context(*TURNS, only="en")
+    known = [row.model_copy(update={"familiarity": familiarity}) for row in context._inputs["conflicts"]]
+    context._inputs["conflicts"] = known
+    ask, _ = _run(context, _spoken(*TALK, "*ENDING*"))
+    assert {bool(asked.inputs.partner_background) for asked in ask.asked if asked.purpose == "speak"} == {knows}
+
+
+def test_a_talk_is_not_over_before_its_time_and_stops_at_max_turns() -> None:
+    context = _context(*TURNS, only="en")
+    said = (TALK[0], f"{TALK[1]} *ENDING*", ("*ENDING*", TALK[2]), *TALK[3:], "Too much for me.")
+    ask, failed = _run(context, _spoken(*said))
+    assert (failed, ask.count("speak")) == ({}, 7)
+    (row,) = context.made("dialogues").to_dicts()
+    assert (row["turn_count"], row["stop_reason"]) == (6, "max_turns")
+    assert row["guards"] == ["ending_marker", "empty_dropped"]
+
+
+def test_an_utterance_is_mended_or_drawn_again_alone() -> None:
+    context = _context(*TURNS, only="en")
+    said = (
+        "*waves* Hello there.",
+        ("As an AI, I cannot say.", "Ada 1: Hi, what is it?"),
+        TALK[2],
+        ("The oven is broken again!", TALK[3]),
+        f"{TALK[4]} *ENDING*",
+    )
+    ask, failed = _run(context, _spoken(*said))
+    assert (failed, ask.count("speak")) == ({}, 7)
+    assert context.made("utterances")["text"].to_list() == list(TALK)
+    (row,) = context.made("dialogues").to_dicts()
+    assert row["guards"] == ["stage_direction", "name_prefix", "repeat_dropped", "ai_voice"]
+
+
+def test_an_utterance_that_stays_unfit_fails_its_dialogue() -> None:
+    refusals = ("I cannot assist with that.",) * DRAWS
+    ask, failed = _run(_context(*TURNS, only="en"), _spoken(TALK[0], refusals))
+    assert (failed, ask.count("speak")) == ({"pairing_en_0": "invalid"}, 1 + DRAWS)
+
+
+def test_a_side_is_told_the_length_drawn_for_the_talk() -> None:
+    context = _context(*TURNS, "dialogues.target_turns=5", only="en")
+    ask, _ = _run(context, _spoken(*TALK, "*ENDING*"))
+    (target,) = set(context.made("dialogues")["target_turns"])
+    assert all(f"about {target} utterances" in asked.user for asked in ask.asked if asked.purpose == "speak")

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.foundation.demo.speaking import ExtractedUtterance, extract_utterance
 from tasks.foundation.errors import ModelError
 from tasks.foundation.llm.request import ProviderCall, RawReply, Usage
 from tasks.foundation.settings import load_settings
 from tasks.interaction.play import PlayedEpisode, SpokenTurn, play
 from tasks.interaction.prompts import SPEAK, make_speak_inputs
 from tasks.interaction.task import STAGE
-from tasks.interaction.utterance import ExtractedUtterance, extract_utterance, recover_words
+from tasks.interaction.utterance import recover_words
 from tests.unit.evaluation_build import Bench, Models, episode, texts, use
 
 LIMITS = load_settings("test").text_limits
@@ -217,11 +218,11 @@ async def test_in_self_play_one_target_speaks_both_sides(models: Models, bench: 
     (row,) = bench.rows("select * from interactions")
     assert (row["target"], row["partner"], row["turn_count"]) == ("scripted-c", "scripted-c", 3)
     assert (row["stop_reason"], row["fault"]) == ("ended", "none")
-    turns = bench.rows("select turn_index, speaker, text from interaction_turns order by turn_index")
+    turns = bench.rows("select turn_index, speaker, text, guards from interaction_turns order by turn_index")
     assert [tuple(turn.values()) for turn in turns] == [
-        (1, 1, "Can you mend it?"),
-        (2, 2, "A new one is better."),
-        (3, 1, "Fine."),
+        (1, 1, "Can you mend it?", []),
+        (2, 2, "A new one is better.", ["name_prefix"]),
+        (3, 1, "Fine.", []),
     ]
     assert "Ben Ruiz: A new one is better." in texts(models.calls[2])
 

@@ -14,7 +14,7 @@ from tests.unit.test_report_page import Page, commit, page
 
 ONLY_OF = {
     "demo": {"characters", "voting", "demo", "interactions", "dialogues", "predictions"},
-    "eyt": {"eyt", "simulator", "conversations"},
+    "eyt": {"eyt", "simulator", "likeness", "conversations"},
 }
 
 

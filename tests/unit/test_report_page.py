@@ -226,7 +226,7 @@ def test_hostile_text_stays_text(hostile: str) -> None:
 
 def test_a_build_without_rows_says_what_would_fill_each_section() -> None:
     empty = page({})
-    assert len(empty.all("p", **{"class": "missing"})) == 19
+    assert len(empty.all("p", **{"class": "missing"})) == 21
     assert "colloquy run --build b1" in empty.text
     assert "Nothing has been committed." in empty.text
     assert not empty.all("svg")

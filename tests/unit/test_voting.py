@@ -415,6 +415,22 @@ def test_only_sections_with_a_disputed_label_are_voted_on_by_the_whole_panel() -
     assert (decided["outcome"], json.loads(decided["value"]), decided["panel"]) == ("unanimous", first, 3)
 
 
+@pytest.mark.parametrize(("share", "twice"), [(0, 0), (1, 2)])
+def test_a_share_of_the_labels_is_voted_on_again_in_reverse_order_and_changes_no_verdict(
+    share: int, twice: int
+) -> None:
+    disputes = [_change("scene.familiarity", 6), _change("utterance.4.emotion", "Anger")]
+    context, ask, _ = _run(_changes_of(scripted_b=disputes), f"voting.reversed_share={share}")
+    votes, again = context.made("votes"), context.made("vote_repeats")
+    assert (ask.count("vote"), again.height) == (3 * (2 + twice), 3 * twice)
+    assert set(again["presentation"]) <= {1}
+    for row in again.to_dicts():
+        one = votes.filter(element=row["element"], voter=row["voter"]).row(0, named=True)
+        assert json.loads(row["candidates"]) == json.loads(one["candidates"])[::-1]
+    plain, _, _ = _run(_changes_of(scripted_b=disputes))
+    assert context.made("verdicts").equals(plain.made("verdicts"))
+
+
 def test_voters_see_no_author_and_reviewers_no_other_review() -> None:
     _, ask, _ = _run(_changes_of(scripted_b=[_change("scene.familiarity", 6)]))
     votes = [asked for asked in ask.asked if asked.purpose == "vote"]

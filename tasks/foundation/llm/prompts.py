@@ -126,6 +126,10 @@ class Prompt(Generic[I, R]):
         """A message of a chat's history, made harmless as the texts of this prompt are."""
         return Message(message.role, defuse(message.content, _find_tags(self._file(language))))
 
+    def sentences(self, language: str) -> tuple[str, ...]:
+        """Its own sentences, as far as no variable is in them: what no reply says word for word."""
+        return _split_sentences(self._file(language).system)
+
     def check(self) -> None:
         """PromptError unless, in every language, the template's variables are the fields of `inputs`."""
         for language in LANGUAGES:
@@ -178,6 +182,13 @@ def _hash_templates(files: tuple[tuple[str, _PromptFile], ...]) -> str:
 def _compile(text: str) -> jinja2.Template:
     """The template of a text; compiling takes far longer than rendering."""
     return _ENVIRONMENT.from_string(text)
+
+
+@cache
+def _split_sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a template; those that lines are broken within are put together."""
+    parts = re.split(r"\n\s*\n|\n\s*-\s|(?<=[.!?。！？])\s*|\{%.*?%\}", text)
+    return tuple(" ".join(part.split()) for part in parts if part.strip() and "{{" not in part)
 
 
 def _find_variables(file: _PromptFile, path: str) -> set[str]:

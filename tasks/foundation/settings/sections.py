@@ -27,6 +27,8 @@ class AtMost:
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")]
 Share = Annotated[float, Field(gt=0, le=1)]
+Part = Annotated[float, Field(ge=0, le=1)]
+"""A share that may be none."""
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
@@ -157,6 +159,13 @@ class SceneSource(Source):
     @property
     def name(self) -> str:
         return self.corpus
+
+
+class RealUsersSource(Source):
+    """Messages that people wrote: a column with a conversation (messages with role and content), a list of texts, or a
+    text."""
+
+    column: str = "conversation"
 
 
 class BudgetSection(Section):
@@ -360,6 +369,9 @@ class ConflictsSection(BatchableSection):
 
 class DialoguesSection(TurnsBounded, StageSection):
     writer: str
+    style: Literal["whole", "turns"]
+    if_unfit: Literal["redraw", "keep"]
+    """What becomes of a text that has words in it that no person says (`texts.spoken.UNFIT`)."""
     max_turns: Annotated[int, Field(ge=2, le=60)]
     target_turns: Annotated[float, Field(gt=0)] | None
     """The mean of the lengths that are drawn within the bounds and asked for; null: none is, the bounds are all."""
@@ -381,6 +393,8 @@ class DialoguesSection(TurnsBounded, StageSection):
 class VotingSection(BatchableSection):
     annotators: Annotated[list[str], Field(min_length=2), EachOnce]
     arbiter: str
+    reversed_share: Part
+    """Of the disputed labels, which share is voted on a second time, with the candidates in reverse order."""
     temperature: Temperature
     max_tokens: Positive
     utterances_per_request: Positive
@@ -454,6 +468,8 @@ class JudgingSection(BatchableSection):
     subscore_scale: Literal["half", "binary"]
     split: Literal["none", "dimension"]
     style: Literal["paper", "brief"]
+    retest_share: Part
+    """Of the judgements, which share is drawn a second time."""
     subsample: SubsampleSection | None
 
     @property
@@ -488,3 +504,5 @@ class MetricsSection(StageSection):
     panel_rule: Literal["majority", "mean"]
     resamples: Annotated[int, Field(ge=1, le=100_000)]
     mattr_window: Positive
+    real_users: Annotated[list[RealUsersSource], Field(min_length=1), EachOnce] | None
+    """Whom simulated users are held against; null: the people of the build's seed dialogues."""

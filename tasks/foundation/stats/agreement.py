@@ -110,7 +110,7 @@ def pearson(x: np.ndarray, y: np.ndarray, clusters: np.ndarray, bootstrap: Boots
     value = float(pearsonr(x, y).statistic) if varied else None
     a, b = (series - series.mean() if len(series) else series for series in (x, y))
     columns = np.column_stack([a, b, a * a, b * b, a * b, np.ones(len(a))])
-    return _series("pearson", value, columns, pearson_formula, clusters, bootstrap)
+    return measure_columns("pearson", value, columns, pearson_formula, clusters, bootstrap)
 
 
 def spearman_rho(x: np.ndarray, y: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Agreed:
@@ -122,13 +122,15 @@ def spearman_rho(x: np.ndarray, y: np.ndarray, clusters: np.ndarray, bootstrap: 
     (levels_x, codes_x), (levels_y, codes_y) = (np.unique(series, return_inverse=True) for series in (x, y))
     columns = np.zeros((len(x), len(levels_x) * len(levels_y)))
     columns[np.arange(len(x)), codes_x * len(levels_y) + codes_y] = 1
-    return _series("spearman", value, columns, spearman_formula(len(levels_x), len(levels_y)), clusters, bootstrap)
+    return measure_columns(
+        "spearman", value, columns, spearman_formula(len(levels_x), len(levels_y)), clusters, bootstrap
+    )
 
 
 def mean_of(name: str, values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Agreed:
     """The mean of a series [n] without gaps as a statistic (bias, shares); computable from one item on."""
     columns = np.stack([values, np.ones(len(values))], axis=1)
-    return _series(name, _mean(values), columns, ratio(), clusters, bootstrap)
+    return measure_columns(name, _mean(values), columns, ratio(), clusters, bootstrap)
 
 
 def mean_pair_kappa(name: str, pairs: Sequence[Ratings], bootstrap: Bootstrap) -> Agreed:
@@ -143,7 +145,7 @@ def mean_pair_kappa(name: str, pairs: Sequence[Ratings], bootstrap: Bootstrap) -
     used = columns.any(axis=1)
     formula = mean_kappa_formula(len(pairs), q)
     value = sum(known) / len(known) if known else None
-    return _series(name, value, columns[used], formula, pairs[0].clusters[used], bootstrap)
+    return measure_columns(name, value, columns[used], formula, pairs[0].clusters[used], bootstrap)
 
 
 def rater_pairs(ratings: Ratings) -> list[Ratings]:
@@ -276,10 +278,10 @@ def _number(value: np.ndarray) -> float | None:
 def _agreed(
     name: str, value: float | None, ratings: Ratings, columns: np.ndarray, formula: Formula, bootstrap: Bootstrap
 ) -> Agreed:
-    return _series(name, value, columns, formula, ratings.clusters, bootstrap)
+    return measure_columns(name, value, columns, formula, ratings.clusters, bootstrap)
 
 
-def _series(
+def measure_columns(
     name: str,
     value: float | None,
     columns: np.ndarray,
@@ -287,6 +289,7 @@ def _series(
     clusters: np.ndarray,
     bootstrap: Bootstrap,
 ) -> Agreed:
+    """A statistic of columns [n, k] with the interval of `formula` over their sums; `n` is theirs."""
     if value is not None and math.isnan(value):
         value = None
     interval = None

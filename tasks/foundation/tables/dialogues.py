@@ -30,7 +30,7 @@ class Dialogue(Row):
     goal_completion_reason: str = Field(description="why")
     stop_reason: Literal["ended", "max_turns"] = Field(description="why the dialogue stops where it does")
     writer: str = Field(description="alias of the model that wrote it")
-    guards: list[str] = Field(description="guards that fired and were mended; may be empty")
+    guards: list[str] = Field(description="guards that fired: mended, or drawn again for; may be empty")
 
 
 class Stance(Row):
@@ -73,7 +73,7 @@ class Vote(Row):
     voter: str = Field(description="alias of the panel member")
     family: str = Field(description="the voter's model family")
     candidates: Json = Field(description="the candidates, shuffled as shown")
-    presentation: Int32 = Field(description="which shuffle of the candidates was shown", ge=0)
+    presentation: Int32 = Field(description="order of the candidates: 0, a shuffle; 1, that shuffle reversed", ge=0)
     candidate: Int32 | None = Field(description="index chosen, in `candidates`; null: abstained or unreadable")
     reason: str | None = Field(description="why; null: none given")
 
@@ -146,6 +146,7 @@ TABLES = (
     Table("utterances", Utterance, ("dialogue_id", "turn_index"), "one row per turn of a dialogue"),
     Table("reviews", Review, ("dialogue_id", "element", "annotator"), "one row per label and annotator"),
     Table("votes", Vote, ("dialogue_id", "element", "voter"), "one row per disputed label and panel member"),
+    Table("vote_repeats", Vote, ("dialogue_id", "element", "voter"), "one row per label voted on twice and voter"),
     Table("verdicts", Verdict, ("dialogue_id", "element"), "one row per label"),
     Table("human_reviews", HumanReview, ("dialogue_id", "element", "reviewer"), "one row per label and reviewer"),
     Table("awareness_items", AwarenessItem, ("item_id",), "one row per element awareness item"),

@@ -58,6 +58,10 @@ class InteractionTurn(Row):
     turn_index: TurnIndex = Field(description="1-based turn")
     speaker: Speaker = Field(description="participant 1 or 2")
     text: str = Field(description="what is said")
+    guards: list[str] = Field(
+        description="what is wrong with what the model wrote (stage_direction, name_prefix, wrong_language, repeat …); "
+        "counted, not mended; may be empty"
+    )
 
 
 class InteractionScore(Row):
@@ -103,6 +107,7 @@ class Conversation(Row):
     final_progress: str | None = Field(description="progress label of that turn; null: none")
     final_label_reasks: Int32 = Field(description="re-asks for its labels, or for those of the turn given up", ge=0)
     final_role_breaks: Int32 = Field(description="re-asks for it because the simulator left its role", ge=0)
+    final_guards: list[str] = Field(description="as conversation_turns.user_guards, of that turn; may be empty")
 
 
 class ConversationTurn(Row):
@@ -120,6 +125,13 @@ class ConversationTurn(Row):
     assistant_text: str | None = Field(description="the target's answer; null: it gave none")
     label_reasks: Int32 = Field(description="re-asks for the simulator's labels", ge=0)
     role_breaks: Int32 = Field(description="re-asks because the simulator left its role", ge=0)
+    user_guards: list[str] = Field(
+        description="what was wrong with a text that the simulator wrote for this turn, and was mended or asked for "
+        "again; repeat: stands, where nothing better came; may be empty"
+    )
+    answer_guards: list[str] = Field(
+        description="what is wrong with the target's answer; counted, not mended; may be empty"
+    )
 
 
 class TurnDrift(Row):
@@ -170,6 +182,20 @@ class FinalIntentJudgement(Row):
     reason: str | None = Field(description="why; null: unscored or by rule")
     unscored_kind: str | None = Field(description="why there is no score; null: scored")
     scored_by: ScoredBy = Field(description="a judge, or a rule")
+
+
+class JudgementRepeat(Row):
+    thing: str = Field(
+        description="what was judged twice: awareness/item/target/sample, interaction/id, turn/conversation/turn, "
+        "final/conversation"
+    )
+    judge: str = Field(description="alias of the judge")
+    dimension: str = Field(
+        description="accuracy, goal_achievement … (0–10), empathy, persona_alignment, anthropomorphic (0–5), "
+        "satisfaction (1–5), completed (0, 1)"
+    )
+    first: Float64 | None = Field(description="the score that counts; null: unscored")
+    again: Float64 | None = Field(description="the score of the second draw, which counts nowhere; null: unscored")
 
 
 class HumanRating(Row):
@@ -244,14 +270,41 @@ class Rank(Row):
 
 
 class Agreement(Row):
-    scope: Literal["annotators", "voters", "judges", "human", "judge_human"] = Field(description="who agrees")
+    scope: Literal["annotators", "voters", "judges", "human", "judge_human", "position", "retest", "variance"] = Field(
+        description="who agrees; position: a voter with itself, candidates reversed; retest: a judge with its second "
+        "draw; variance: where the differences of scores come from"
+    )
     category: str = Field(description="element category or dimension")
-    statistic: str = Field(description="raw, cohen_kappa, fleiss_kappa, krippendorff_alpha …")
+    statistic: str = Field(description="raw, cohen_kappa, flips (a share of votes), item_share (of the variance) …")
     raters: str = Field(description="the raters, joined by ' × '")
     value: Float64 | None = Field(description="null: not computable")
     ci_low: Float64 | None = Field(description="lower end of the 95 % interval; null: not computable")
     ci_high: Float64 | None = Field(description="upper end of the 95 % interval; null: not computable")
     n: Int32 = Field(description="units rated by enough raters", ge=0)
+
+
+class UserLikeness(Row):
+    simulator: str = Field(description="alias of the user simulator")
+    language: str = Field(description="language of the conversations")
+    real: str = Field(description="whose messages it is held against")
+    measure: str = Field(
+        description="length, question, no_end_mark, typing_slip, polite, feeling (of a message); vocabulary, "
+        "own_words_again, told_at_once, length_variation (of a user's side of a dialogue)"
+    )
+    unit: str = Field(description="words (Han characters) or share")
+    mean_simulated: Float64 = Field(description="mean of the simulated user, the seed's first message included")
+    mean_real: Float64 = Field(description="mean of the real users")
+    difference: Float64 = Field(description="simulated less real")
+    difference_low: Float64 | None = Field(description="lower end of its 95 % interval; null: not computable")
+    difference_high: Float64 | None = Field(description="upper end of its 95 % interval; null: not computable")
+    distance: Float64 = Field(description="Wasserstein distance of both distributions, in the unit", ge=0)
+    distance_low: Float64 | None = Field(description="lower end of its 95 % interval, never below 0; null: likewise")
+    distance_high: Float64 | None = Field(description="upper end of its 95 % interval; null: likewise")
+    n_simulated: Int32 = Field(description="values of the simulated user: messages, or dialogues", ge=0)
+    n_real: Int32 = Field(description="values of the real users", ge=0)
+    edges: list[Float64] = Field(description="borders of the bins of both histograms; the last bin has all above, too")
+    simulated: list[Float64] = Field(description="share of the simulated user's values in each bin")
+    people: list[Float64] = Field(description="share of the real users' values in each bin")
 
 
 class Model(Row):
@@ -322,6 +375,12 @@ TABLES = (
         "one row per conversation and judge",
     ),
     Table(
+        "judgement_repeats",
+        JudgementRepeat,
+        ("thing", "judge", "dimension"),
+        "one row per judgement drawn twice and dimension",
+    ),
+    Table(
         "human_ratings",
         HumanRating,
         ("conversation_id", "turn_index", "annotator", "dimension"),
@@ -341,5 +400,11 @@ TABLES = (
         "one row per target and metric that has a better end",
     ),
     Table("agreement", Agreement, ("scope", "category", "statistic", "raters"), "one row per statistic"),
+    Table(
+        "user_likeness",
+        UserLikeness,
+        ("simulator", "language", "measure"),
+        "one row per simulator, language and measure",
+    ),
     Table("models", Model, ("alias",), "one row per model alias that the build names"),
 )

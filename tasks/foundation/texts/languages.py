@@ -70,7 +70,7 @@ def language_of(text: str) -> str | None:
     if text.isascii():
         return _of_latin(text) if any(map(str.isalpha, text)) else None
     text = unicodedata.normalize("NFKC", text)
-    words = _words_by_script(_QUOTED.sub(" ", text)) or _words_by_script(text)
+    words = _words_by_script(take_out_quotations(text)) or _words_by_script(text)
     if not words:
         return None
     script = max(words, key=words.__getitem__)
@@ -80,6 +80,11 @@ def language_of(text: str) -> str | None:
             return _of_latin(text)
         script = other
     return _of_han(text) if script in ("HAN", "KANA") else _of_script(text, script)
+
+
+def take_out_quotations(text: str) -> str:
+    """`text` without what stands in quotation marks or brackets."""
+    return _QUOTED.sub(" ", text)
 
 
 def _words_by_script(text: str) -> dict[str, float]:
@@ -105,7 +110,7 @@ def _script_of(character: str) -> str:
 
 
 def _of_han(text: str) -> str:
-    scripts = Counter(_script_of(character) for character in _QUOTED.sub(" ", text) if character != "の")
+    scripts = Counter(_script_of(character) for character in take_out_quotations(text) if character != "の")
     share = scripts["KANA"] / max(1, scripts["HAN"] + scripts["KANA"])
     return "ja" if share > (NAMED_KANA_SHARE if _ONLY_CHINESE & set(text) else KANA_SHARE) else "zh"
 

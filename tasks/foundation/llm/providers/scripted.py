@@ -29,6 +29,10 @@ from tasks.foundation.llm.schema_filler import SchemaFiller
 Scripted = str | RawReply | Exception
 Script = Callable[[ProviderCall], Scripted | Awaitable[Scripted]]
 
+SAID = ("text", "content", "user_text")
+"""Fields of replies that hold what somebody says."""
+_SAID_IN_CHINESE = "今天 明天 我们 妹妹 烤箱 桥边 花园 书信 市场 觉得 喜欢 记得 等着 修好 慢慢 真的 也许 但是".split()  # noqa: SIM905
+
 LATENCY_ENV = "COLLOQUY_SCRIPTED_LATENCY"
 """Seconds that every scripted call takes; for trying out kills and progress reports."""
 
@@ -92,7 +96,17 @@ def missing_callable(spec: ModelSpec) -> str | None:
 
 class _Plausible(SchemaFiller):
     """What is asked for as right is so more often than not; else three checks would seldom hold together, and half of
-    what can be used would not be."""
+    what can be used would not be. Where its prompt is Chinese, so is what it says; its labels are not."""
+
+    def __init__(self, source: random.Random, prompt: str) -> None:
+        super().__init__(source)
+        self._in_chinese = sum("\u4e00" <= sign <= "\u9fff" for sign in prompt) > len(prompt) / 10
+
+    def write(self, shortest: int, longest: int, name: str) -> str:
+        if not self._in_chinese or name not in SAID:
+            return super().write(shortest, longest, name)
+        said = "".join(self.source.choice(_SAID_IN_CHINESE) for _ in range(max(6, shortest // 2 + 1)))
+        return f"{said}。"
 
     def chance_of(self, name: str) -> float:
         if name == "usable":
@@ -105,7 +119,7 @@ def from_schema(call: ProviderCall) -> str:
     messages = [[message.role, message.content] for message in call.messages]
     voice = call.model.extra_body.get("voice")
     source = random.Random(seed_of("from_schema", voice, messages, call.seed, call.sample))
-    filler = _Plausible(source)
+    filler = _Plausible(source, call.messages[0].content)
     if call.schema is None:
         return f"{filler.sentence(8)} {filler.sentence(6)}"
     return json.dumps(filler.fill(call.schema), ensure_ascii=False)
