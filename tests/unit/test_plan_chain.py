@@ -189,7 +189,7 @@ def test_the_rounds_of_a_stage_are_expected_at_the_usual_share_and_up_to_its_cap
         plans = plan_build(place, BUILD, ("conflicts", "dialogues"))
         return [plan.calls[0].requests.value for plan in plans]
 
-    # Of 120 pairings that are tried dry, one standard deviation is 4 %, and a dry run draws on for nothing that it lacks.
+    # Of 120 pairings that are tried dry, one standard deviation is 4 %; and a dry run draws nothing on that it lacks.
     assert planned() == pytest.approx([1800 / 0.3 / usual, 1800], rel=0.15)
     assert planned("conflicts.pairings={en: 3200, zh: 3200}") == pytest.approx([6400, 6400 * usual * 0.3], rel=0.15)
 
