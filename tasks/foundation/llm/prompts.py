@@ -72,11 +72,11 @@ _HIDDEN = ("Cf", "Mn")
 class Inputs(BaseModel):
     """Base of what a prompt is given; its fields are exactly the template's variables."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class _PromptFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     description: str
     system: str

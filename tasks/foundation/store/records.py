@@ -41,7 +41,7 @@ Moment = Annotated[str, AfterValidator(_moment)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(strict=True, extra="forbid", defer_build=True)
 
 
 class PartRecord(_Record):
@@ -61,7 +61,7 @@ class AccountingRecord(_Record):
 
 
 class UsageRecord(_Record):
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
 
     calls: Count | None = None
     cost_usd: Annotated[float, Field(allow_inf_nan=False)] | None = None
@@ -70,7 +70,7 @@ class UsageRecord(_Record):
 class ToldRecord(_Record):
     """What only people read. Other parts may be there, those that commands look into are of their kind."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
 
     profile: str = ""
     overrides: list[str] = []
@@ -132,7 +132,7 @@ class ReleasedTable(_Record):
 class ReleasedSource(_Record):
     """A source of rows; what a release says beside this is kept."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
 
     name: str
     licence: str
@@ -145,7 +145,7 @@ class ReleasedSource(_Record):
 
 
 class ReleasedModel(_Record):
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
 
     name: str
     family: str

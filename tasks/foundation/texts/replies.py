@@ -59,7 +59,7 @@ class Manner:
 class ReplyModel(BaseModel):
     """Base of what a model fills in; texts are trimmed."""
 
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, defer_build=True)
 
     manner: ClassVar[Manner | None] = None
     """How it is asked for; None: within no limits. See `bind`."""
