@@ -105,7 +105,7 @@ leaderboard as (
         ranks.rank_low,
         ranks.rank_high,
         ranks.n_targets as ranked_among,
-        ranks.may_be_best as may_equal_best,
+        ranks.may_be_best and ranks.n_targets > 1 as may_equal_best,
         compared.metric is not null
         and best.target is null
         and metrics.value is not null

@@ -51,7 +51,11 @@ def make_board(
         return None
     heads = [_make_head(metric, by_target) for metric in there]
     scores = {target: [make_score(cells.get(metric)) for metric in there] for target, cells in by_target.items()}
-    ranked = {target: cells[headline] for target, cells in by_target.items() if cells.get(headline, {}).get("rank")}
+    ranked = {
+        target: cells[headline]
+        for target, cells in by_target.items()
+        if (cells.get(headline, {}).get("ranked_among") or 0) > 1
+    }
     if ranked:
         among = max(record["ranked_among"] for record in ranked.values())
         heads.insert(0, Head("rank", "rank", f"{METRICS[headline].label}, of {among}", "target"))
