@@ -69,8 +69,9 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> Any:
         """The command itself."""
-        gc.disable()  # what is imported stays: looking for garbage in it takes a tenth of the time
+        gc.disable()  # what is imported stays: looking for garbage in it, now or later, takes a quarter of the time
         found = getattr(import_module(self._module), self._function)
+        gc.freeze()
         gc.enable()
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False)
