@@ -12,13 +12,16 @@ import typer
 from flows import chain
 from flows.chain.options import RebuildOptions
 from flows.chain.pilot import list_pilot_settings, write_whole
-from flows.chain.plan import RunPlan, plan_build
+from flows.chain.plan import plan_build
+from flows.chain.status import look_ahead
 from flows.cli.plan import headline, stage_amounts
 from flows.cli.run import PARTIAL, Profile, Set, run_flow
 from flows.cli.screen import screen
-from tasks.foundation.run.context import Workspace
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import rebuild_views
+
+NO_BUILD = "*"
+"""No build can have this name: planned for it, every stage is still to do."""
 
 
 def pilot(
@@ -43,16 +46,14 @@ def pilot(
         check=False,
         report=False,
     )
-    shown = screen(quiet)
-    code = 0
-    if chain_has_work(options):
-        code = run_flow(_rebuild, options, shown)
-    else:
-        rebuild_views(layout)
+    shown, stages = screen(quiet), chain.selected(options)
+    todo, _ = look_ahead(options, stages, options.build)
+    code = run_flow(_rebuild, options, shown) if todo else 0
     if code in (0, PARTIAL):
-        plans = plan_whole(whole)
+        plans = plan_build(whole, NO_BUILD, stages)
         lines = list(headline(whole, plans, None))
         write_whole(layout, options.build, chosen, {"expected": lines, "stages": list(stage_amounts(plans))})
+        rebuild_views(layout)
         from tasks.report.build import write_report  # the charts take a second to load
 
         page = write_report(layout, options.build)
@@ -60,20 +61,6 @@ def pilot(
         typer.echo(f"Prompts, replies and what became of them: {page}#prompts")
     whole.close()
     raise typer.Exit(code)
-
-
-def chain_has_work(options: RebuildOptions) -> bool:
-    """Whether any stage of the pilot is still to be run; raises what a run would be refused for."""
-    from flows.chain.status import look_ahead
-
-    return bool(look_ahead(options, chain.selected(options), options.build)[0])
-
-
-def plan_whole(workspace: Workspace) -> list[RunPlan]:
-    """What all stages of the profile are expected to ask in a build that has nothing yet."""
-    build = "none-of-these"
-    options = RebuildOptions.model_construct(profile=workspace.profile, build=build, set=[])
-    return plan_build(workspace, build, chain.selected(options))
 
 
 def _rebuild() -> Callable[..., Any]:

@@ -1,5 +1,5 @@
--- what does it cost to score a target? one row per target: its own calls, and those of simulator, partner and judges on
--- it. Calls that the cache answered cost nothing here; null: a price is unknown
+-- what does it cost to score a target? one row per target (null: of interactions that were lost): its own calls, and
+-- those of simulator, partner and judges on it. What the cache answered costs nothing; null: not reported, or no price
 with
 
 llm_calls as (
@@ -48,8 +48,9 @@ named as (
             when alias = target then 'target'
             else 'other side'
         end as side,
+        not from_cache as is_paid,
+        finish_reason is not null as is_answered,
     from located
-    where target is not null and not from_cache
 
 ),
 
@@ -57,25 +58,13 @@ costs as (
 
     select
         target,
-        count(*) filter (where side = 'target') as target_requests,
-        sum(prompt_tokens) filter (where side = 'target') as target_prompt_tokens,
-        sum(completion_tokens) filter (where side = 'target') as target_completion_tokens,
-        if(
-            count(*) filter (where side = 'target' and finish_reason is not null and cost_usd is null) > 0,
-            null,
-            coalesce(sum(cost_usd) filter (where side = 'target'), 0)
-        ) as target_cost_usd,
-        count(*) filter (where side <> 'target') as other_requests,
-        if(
-            count(*) filter (where side = 'other side' and finish_reason is not null and cost_usd is null) > 0,
-            null,
-            coalesce(sum(cost_usd) filter (where side = 'other side'), 0)
-        ) as simulator_or_partner_cost_usd,
-        if(
-            count(*) filter (where side = 'judging' and finish_reason is not null and cost_usd is null) > 0,
-            null,
-            coalesce(sum(cost_usd) filter (where side = 'judging'), 0)
-        ) as judging_cost_usd,
+        count(*) filter (where side = 'target' and not from_cache) as target_requests,
+        known_sum(prompt_tokens, side = 'target' and is_paid, is_answered) as target_prompt_tokens,
+        known_sum(completion_tokens, side = 'target' and is_paid, is_answered) as target_completion_tokens,
+        known_sum(cost_usd, side = 'target' and is_paid, is_answered) as target_cost_usd,
+        count(*) filter (where side <> 'target' and not from_cache) as other_requests,
+        known_sum(cost_usd, side = 'other side' and is_paid, is_answered) as simulator_or_partner_cost_usd,
+        known_sum(cost_usd, side = 'judging' and is_paid, is_answered) as judging_cost_usd,
     from named
     group by target
 

@@ -17,22 +17,10 @@ costs as (
         coalesce(sum(attempts) filter (where not from_cache), 0) as calls,
         count(*) filter (where from_cache) as from_cache,
         count(*) filter (where error_kind is not null) as failed,
-        if(
-            count(*) filter (where not from_cache and finish_reason is not null and prompt_tokens is null) > 0,
-            null,
-            coalesce(sum(prompt_tokens) filter (where not from_cache), 0)
-        ) as prompt_tokens,
+        known_sum(prompt_tokens, not from_cache, finish_reason is not null) as prompt_tokens,
         sum(cached_tokens) filter (where not from_cache) as cached_tokens,
-        if(
-            count(*) filter (where not from_cache and finish_reason is not null and completion_tokens is null) > 0,
-            null,
-            coalesce(sum(completion_tokens) filter (where not from_cache), 0)
-        ) as completion_tokens,
-        if(
-            count(*) filter (where not from_cache and finish_reason is not null and cost_usd is null) > 0,
-            null,
-            coalesce(sum(cost_usd) filter (where not from_cache), 0)
-        ) as cost_usd,
+        known_sum(completion_tokens, not from_cache, finish_reason is not null) as completion_tokens,
+        known_sum(cost_usd, not from_cache, finish_reason is not null) as cost_usd,
         round(sum(latency_seconds) filter (where not from_cache), 1) as seconds_in_calls,
     from llm_calls
     group by stage, alias

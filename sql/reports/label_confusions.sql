@@ -20,31 +20,28 @@ turns as (
 
 ),
 
+kinds as (
+
+    select
+        target,
+        is_failed,
+        perception_fault is not null and not is_failed as is_lost,
+        unnest(['explicit intent', 'latent intent', 'emotion']) as label,
+        unnest([gold_explicit, gold_latent, gold_emotion]) as gold,
+        unnest([predicted_explicit, predicted_latent, predicted_emotion]) as predicted,
+    from turns
+
+),
+
 labels as (
 
     select
         target,
-        'explicit intent' as label,
-        gold_explicit as gold,
-        if(is_failed, null, predicted_explicit) as predicted,
-        perception_fault is not null and not is_failed as is_lost,
-    from turns
-    union all
-    select
-        target,
-        'latent intent' as label,
-        gold_latent as gold,
-        if(is_failed, null, predicted_latent) as predicted,
-        perception_fault is not null and not is_failed as is_lost,
-    from turns
-    union all
-    select
-        target,
-        'emotion' as label,
-        gold_emotion as gold,
-        if(is_failed, null, predicted_emotion) as predicted,
-        perception_fault is not null and not is_failed as is_lost,
-    from turns
+        label,
+        gold,
+        if(is_failed, null, predicted) as predicted,
+    from kinds
+    where not is_lost
 
 ),
 
@@ -57,7 +54,6 @@ counted as (
         predicted,
         count(*) as turns,
     from labels
-    where not is_lost
     group by target, label, gold, predicted
 
 ),

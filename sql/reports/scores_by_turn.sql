@@ -1,4 +1,5 @@
--- does a target tire? one row per pool, target, dimension and turn: unweighted score of that turn, 0 to 100
+-- does a target tire, or lose track? one row per pool, target, metric and turn: the unweighted score of a dimension, 0
+-- to 100, or the drift of the latent intent
 with
 
 metrics as (
@@ -20,12 +21,13 @@ by_turn as (
         n,
         n_unscored,
         n_fault,
+        unit,
     from metrics
     where
         benchmark = 'eyt'
         and target is not null
         and (slice ->> '$.turn') is not null
-        and metric like '%\_unweighted' escape '\'
+        and (metric like '%\_unweighted' escape '\' or metric = 'drift_latent')
         and coalesce(language, simulator, judge) is null
     order by pool, target, metric, turn
 

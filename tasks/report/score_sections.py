@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.report import charts, leaderboards, numbers
 from tasks.report.blocks import Block, Leaderboard, Note, Section, make_filled_table, make_section, make_table
+from tasks.report.conversation_blocks import ALL, name_pool, show_confusions, show_drifts, show_lengths
 from tasks.report.data_sections import Ask
 from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, make_board
 from tasks.report.questions import QueryResult, Record
 
-ALL = "all"
 DEMO_PANELS = {metric: METRICS[metric].label for metric in ("overall_pooled", "awareness", "interaction")}
 EYT_PANELS = {
     metric: METRICS[metric].label + (" (lower is better)" if METRICS[metric].better == "low" else "")
@@ -32,7 +31,6 @@ FAMILY_COLUMNS = (
     "anthropomorphic_early_minus_late",
 )
 """Table 5 of EYT-Bench, and its appendix K."""
-UNREADABLE = "unreadable"
 UNLIKE = (
     "Conversations were held under {n} different conditions (simulator, what the target is told of the persona, turns "
     "at most, stop rule, version of the simulator's prompt). Scores from different ones stand in one board below, but "
@@ -199,7 +197,7 @@ def eyt(ask: Ask, build: str) -> Section:
         warning = Note(UNLIKE.format(n=len(conditions)), "warning")
         groups.append(("Conditions", [warning, make_table(conditions, "Who was talked to how.")]))
     for pool in pools:
-        groups.append((_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
+        groups.append((name_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
     for language in _languages(answer):
         whole = answer.where(pool=ALL, language=language)
         boards = [
@@ -211,8 +209,8 @@ def eyt(ask: Ask, build: str) -> Section:
     groups.append(("Thinking", list(_thinking(ask, "eyt"))))
     groups.append(("Persona sources", list(_sources(ask))))
     groups.append(("Families", list(_families(ask, "eyt"))))
-    groups.append(("Length of conversations", list(_lengths(ask("turn_counts")))))
-    groups.append(("Drift", list(_drifts(ask("drift_by_turn"), ask("drift_and_ficr")))))
+    groups.append(("Length of conversations", list(show_lengths(ask("turn_counts")))))
+    groups.append(("Drift", list(show_drifts(turns.where(metric="drift_latent"), ask("drift_and_ficr")))))
     groups.append(
         (
             "Early and late turns",
@@ -231,7 +229,7 @@ def eyt(ask: Ask, build: str) -> Section:
             "By gold label",
             [
                 make_filled_table(ask("label_accuracy"), "Accuracy on turns with each gold label.", folded=True),
-                *_confusions(ask("label_confusions")),
+                *show_confusions(ask("label_confusions")),
             ],
         )
     )
@@ -246,58 +244,6 @@ def eyt(ask: Ask, build: str) -> Section:
         Note("No conversation has been held and judged.", "missing", f"colloquy run --build {build} --from chatseeds"),
         only="eyt",
     )
-
-
-def _lengths(answer: QueryResult) -> Iterator[Block | None]:
-    """How many conversations ended after how many turns."""
-    for pool in answer.values("pool"):
-        counts: Counter[int] = Counter()
-        for record in answer.where(pool=pool).records:
-            counts[record["turns"]] += record["conversations"]
-        longest = max(counts)
-        bars = [{"turns": turns, "conversations": counts[turns]} for turns in range(longest + 1)]
-        caption = f"Answered turns of the conversations of all targets, pool {pool}; void ones are left out."
-        yield charts.bars(caption, bars, "turns", {"conversations": "conversations"}, "conversations")
-    yield make_filled_table(answer, "Conversations by pool, target and answered turns.", folded=True)
-
-
-def _drifts(by_turn: QueryResult, reached: QueryResult) -> Iterator[Block | None]:
-    """Drift of the latent intent over the turns, and whether targets that drift reach less."""
-    for pool in by_turn.values("pool"):
-        caption = f"Intent drift by turn, {_pool(pool).lower()}; later turns rest on fewer conversations."
-        records = by_turn.where(pool=pool).records
-        yield charts.lines(caption, records, "turn", {"drift_latent": METRICS["drift_latent"].label}, "cosine")
-    yield make_filled_table(by_turn, "Drift by turn.", drop=("metric", "unit"), folded=True)
-    for pool in reached.values("pool"):
-        of = reached.where(pool=pool).records
-        rho = of[0]["spearman_rho"]
-        said = "not computable" if rho is None else numbers.number(rho, "rho")
-        caption = f"Drift and final intents reached, {_pool(pool).lower()}: Spearman's ρ {said} over {len(of)} targets."
-        axes = {"drift": "intent drift", "ficr": "FICR"}
-        yield charts.scatter(caption, of, "drift", "ficr", axes)
-    yield make_filled_table(reached, "Drift and FICR by pool and target.", folded=True)
-
-
-def _confusions(answer: QueryResult) -> Iterator[Block | None]:
-    """For each kind of label, what the labels were taken for by all targets together; then the counts by target."""
-    for label in answer.values("label"):
-        turns: Counter[tuple[str, str]] = Counter()
-        for record in answer.where(label=label).records:
-            turns[record["gold"], record["predicted"] or UNREADABLE] += record["turns"]
-        of_gold = Counter[str]()
-        for (gold, _), n in turns.items():
-            of_gold[gold] += n
-        records = [
-            {"gold": f"{gold} ({of_gold[gold]})", "predicted": predicted, "percent": 100 * n / of_gold[gold]}
-            for (gold, predicted), n in sorted(turns.items())
-        ]
-        caption = f"What each {label} was taken for, in % of its turns (how many stands beside it), all targets."
-        yield charts.heatmap(caption, records, "gold", "predicted", "percent", label.capitalize())
-    yield make_filled_table(answer, "Gold and predicted labels by target.", folded=True)
-
-
-def _pool(pool: str) -> str:
-    return "All pools" if pool == ALL else f"Pool {pool}"
 
 
 def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator[Block | None]:
@@ -319,8 +265,8 @@ def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator
     )
     yield make_board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
     yield make_board(answer, f"Sub-indicators, {where}, 0–20 each.", SUB_INDICATORS, EYT_HEADLINE, folded=True)
-    if len(turns.where(pool=pool)):
-        yield make_table(turns.where(pool=pool), f"Scores by turn, {where}.", drop=("pool",), folded=True)
+    scores = turns.where(pool=pool, unit="0-100")
+    yield make_filled_table(scores, f"Scores by turn, {where}.", drop=("pool", "unit"), folded=True)
 
 
 def _sweep(answer: QueryResult) -> Iterator[Block | None]:
@@ -511,7 +457,7 @@ HEALTH = tuple(metric for metric in METRICS if metric.startswith("simulator_"))
 def _pivot(answer: QueryResult) -> list[Block | None]:
     """The health metrics as a board with a row for each simulator and pool."""
     rows = [
-        {**record, "n_unscored": 0, "row": f"{record['simulator']}, {_pool(record['pool']).lower()}"}
+        {**record, "n_unscored": 0, "row": f"{record['simulator']}, {name_pool(record['pool']).lower()}"}
         for record in answer.records
     ]
     board = _unmarked(answer, "row", rows)

@@ -108,6 +108,7 @@ def test_what_a_target_costs_is_what_its_own_calls_and_those_on_it_cost() -> Non
         ("judging", "final/v1", "m3", 256.0),
         ("judging", "final/v2", "j", None),
         ("voting", "d1", "m3", 512.0),
+        ("interaction", "lost", "m3", 1024.0),
     ]
     rows = {
         "llm_calls": [
@@ -120,6 +121,7 @@ def test_what_a_target_costs_is_what_its_own_calls_and_those_on_it_cost() -> Non
     with tables_of(rows) as connection:
         columns = "target, target_cost_usd, simulator_or_partner_cost_usd, judging_cost_usd, cost_usd"
         query = (ROOT / "sql" / "reports" / "cost_by_target.sql").read_text(encoding="utf-8")
-        known, unknown = connection.execute(f"select {columns} from ({query})").fetchall()
+        known, unknown, lost = connection.execute(f"select {columns} from ({query})").fetchall()
     assert known == ("m3", 11.0, 20.0, 480.0, 511.0)
     assert unknown[0] == "m4" and unknown[-2:] == (None, None)
+    assert lost == (None, 0.0, 1024.0, 0.0, 1024.0), "what was paid for a lost interaction is not lost"
