@@ -34,6 +34,7 @@ from tasks.conversation.task import STAGE as CONVERSATION
 from tasks.foundation import CONFIGS, ROOT
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.ids import digest
+from tasks.foundation.settings import load_settings
 from tasks.foundation.store.commits import Commit, builds, commits_of
 from tasks.foundation.store.files import replace_file, write_text
 from tasks.foundation.store.layout import Layout
@@ -122,6 +123,7 @@ def write_original_release(layout: Layout, build: str, folder: Path) -> dict[str
         folder,
         (AwarenessItem.model_validate(row) for row in items.to_pylist()),
         (InteractionEpisode.model_validate(row) for row in episodes.to_pylist()),
+        load_settings().text_limits,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
+import httpx2
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
@@ -24,7 +24,7 @@ def push_release(folder: Path, repository: str, *, private: bool = True) -> str:
         sent = hub.upload_folder(
             repo_id=repository, repo_type="dataset", folder_path=folder, commit_message=f"Release of {folder.name}"
         )
-    except (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, httpx.HTTPError, OSError) as error:
+    except (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, httpx2.HTTPError, OSError) as error:
         raise StoreError(
             f"{folder} could not be sent to {repository!r} on {hub.endpoint}: {_reason(error)}. Check the name, and "
             "HF_TOKEN, which needs the right to write."

@@ -23,10 +23,13 @@ from pydantic import BaseModel, Field, ValidationError
 from tasks.awareness.prompts import PROMPTS, make_inputs
 from tasks.foundation.errors import SourceError
 from tasks.foundation.ids import canonical_json, content_id
+from tasks.foundation.llm.output_form import describe_form
+from tasks.foundation.settings.sections import TextLimitsSection
 from tasks.foundation.settings.taxonomies import taxonomy
 from tasks.foundation.tables.dialogues import AwarenessItem, AwarenessTask, InteractionEpisode
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.languages import language_of
+from tasks.foundation.texts.replies import Manner, bind
 
 ITEMS_FILE, EPISODES_FILE = "element_awareness_{}.json", "dialogue_agent_interaction_{}.jsonl"
 
@@ -111,13 +114,17 @@ def read_original(files: Sequence[Path], language: Language | None = None) -> Im
 
 
 def write_original(
-    folder: Path, items: Iterable[AwarenessItem], episodes: Iterable[InteractionEpisode]
+    folder: Path,
+    items: Iterable[AwarenessItem],
+    episodes: Iterable[InteractionEpisode],
+    limits: TextLimitsSection,
 ) -> dict[str, int]:
-    """Writes the files of each language there is into `folder`; returns the rows of each file."""
+    """Writes the files of each language there is into `folder`; returns the rows of each file. `limits`: what the
+    instructions of items made here tell of lengths."""
     written: dict[str, int] = {}
     for language, of_language in _by_language(items).items():
         name = ITEMS_FILE.format(language)
-        entries = [show_item(item) for item in of_language]
+        entries = [show_item(item, limits) for item in of_language]
         (folder / name).write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         written[name] = len(entries)
     for language, those in _by_language(episodes).items():
@@ -128,13 +135,14 @@ def write_original(
     return written
 
 
-def show_item(item: AwarenessItem) -> dict[str, Any]:
-    """An item as the original has it. The instruction of one made here is our prompt, filled in."""
+def show_item(item: AwarenessItem, limits: TextLimitsSection) -> dict[str, Any]:
+    """An item as the original has it. The instruction of one made here is our prompt, filled in, with the form of the
+    answer: the original's code sends nothing else."""
     return {
         "type": item.task,
         "dialogue_hs": item.dialogue_text,
         "dataset_id": item.dialogue_id,
-        "instruction": item.instruction or _write_instruction(item),
+        "instruction": item.instruction or _write_instruction(item, limits),
         "answer": _renamed(json.loads(item.gold), LABELS),
     }
 
@@ -289,9 +297,12 @@ def _as_lines(background: str | dict[str, Any]) -> str:
     return "\n".join(f"{name}: {value}" for name, value in background.items())
 
 
-def _write_instruction(item: AwarenessItem) -> str:
-    messages = PROMPTS[item.task].render(item.language, make_inputs(item))
-    return "\n\n".join(message.content for message in messages)
+def _write_instruction(item: AwarenessItem, limits: TextLimitsSection) -> str:
+    prompt = PROMPTS[item.task]
+    system, user = (message.content for message in prompt.render(item.language, make_inputs(item), limits))
+    model: type[BaseModel] | None = prompt.reply_model
+    assert model is not None, "every awareness task has a form"
+    return "\n\n".join((system, user, describe_form(bind(model, Manner(limits, item.language)), item.language)))
 
 
 def _language_in_name(file: Path) -> Language | None:

@@ -290,3 +290,15 @@ def test_a_release_is_sent_to_a_hub(bench: Bench, tmp_path: Path, monkeypatch: p
         with pytest.raises(StoreError, match="HTTP 403") as refused:
             push_release(folder, "somebody/benchmark")
     assert "hf_secret" not in str(refused.value)
+
+
+def test_a_hub_that_nobody_serves_is_an_error_in_words(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "released"
+    write_release(bench.workspace().layout, "b1", folder, LOCAL_PROVIDERS)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("tasks.release.hub.HfApi", lambda: HfApi(endpoint="http://127.0.0.1:9", token="hf_secret"))
+    with pytest.raises(StoreError, match="ConnectError") as refused:
+        push_release(folder, "somebody/benchmark")
+    assert "hf_secret" not in str(refused.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tasks.foundation.store.views import open_views
 from tasks.release.folder import write_original_release
 from tasks.release.imports import import_original
 from tasks.release.original import read_original
+from tests.unit.evaluation_build import Bench, item
 
 TALK = "Ada: The oven is broken.\nBen: I have a new one.\nAda: How much is it?\n"
 
@@ -166,3 +168,16 @@ def test_what_is_none_of_their_entries_is_refused_with_its_place(tmp_path: Path,
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SourceError, match=complaint):
         read_original([file])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("task", ["goal", "persona", "scene", "utterance"])
+def test_an_item_made_here_has_an_instruction_that_says_all(tmp_path: Path, task: str, language: str) -> None:
+    bench = Bench(tmp_path)
+    mine = item(task, "{}", language)
+    asyncio.run(bench.give("curation", {"awareness_items": [mine]}))
+    write_original_release(bench.workspace().layout, "b1", tmp_path / "out")
+    [entry] = json.loads((tmp_path / "out" / f"element_awareness_{language}.json").read_text(encoding="utf-8"))
+    assert mine.dialogue_text in entry["instruction"] and "{{" not in entry["instruction"]
+    for field in ("goal1", "goal_completion") if task == "goal" else (("hobby",) if task == "persona" else ()):
+        assert field in entry["instruction"].rpartition("</")[2], "the form of the answer comes after the dialogue"
