@@ -300,9 +300,10 @@ def _as_lines(background: str | dict[str, Any]) -> str:
 def _write_instruction(item: AwarenessItem, limits: TextLimitsSection) -> str:
     prompt = PROMPTS[item.task]
     system, user = (message.content for message in prompt.render(item.language, make_inputs(item), limits))
-    model: type[BaseModel] | None = prompt.reply_model
-    assert model is not None, "every awareness task has a form"
-    return "\n\n".join((system, user, describe_form(bind(model, Manner(limits, item.language)), item.language)))
+    reply: type[BaseModel] | None = prompt.reply_model
+    assert reply is not None, "every awareness task has a form"
+    bound: type[BaseModel] = bind(reply, Manner(limits, item.language))
+    return "\n\n".join((system, user, describe_form(bound, item.language)))
 
 
 def _language_in_name(file: Path) -> Language | None:
