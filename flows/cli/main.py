@@ -38,6 +38,7 @@ COMMANDS = {
     "run": "run:run",
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
+    "board": "board:board",
     "release": "outputs:release",
     "import": "imports:app",
     "status": "status:status",

@@ -31,8 +31,7 @@ class QueryResult:
     @property
     def question(self) -> str:
         """The question of the file's first line, without its grain: `whose fault ended a simulation?`."""
-        first = self.sql.partition("\n")[0].removeprefix("--").strip()
-        return first[: first.find("?") + 1] or first
+        return question_of(self.sql)
 
     @property
     def records(self) -> list[Record]:
@@ -57,6 +56,12 @@ class QueryResult:
         """The different values of a column, in the order in which they come."""
         place = self.columns.index(column)
         return list(dict.fromkeys(row[place] for row in self.rows))
+
+
+def question_of(sql: str) -> str:
+    """The question of a query's first line."""
+    first = sql.partition("\n")[0].removeprefix("--").strip()
+    return first[: first.find("?") + 1] or first
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str) -> QueryResult:
