@@ -92,8 +92,9 @@ def demo(ask: Ask, build: str) -> Section:
                         DEMO_PANELS,
                     ),
                     _warning(leaderboards.fewest_dialogues(whole.records, holds.records)),
+                    *_claims(whole),
                     top,
-                    _legend([top, *by_language]),
+                    _legend([top, *by_language], whole),
                 ],
             ),
             ("Differences", [_differences(answer)]),
@@ -120,7 +121,7 @@ def _languages(answer: QueryResult) -> list[str]:
 
 def _differences(answer: QueryResult) -> Block | None:
     """How far each target is behind the best, paired on the same dialogues."""
-    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm"}
+    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm", "is_primary"}
     drop = [name for name in answer.columns if name not in kept]
     return make_filled_table(
         answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True
@@ -253,9 +254,10 @@ def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator
     caption = f"Main metrics, with 95 % intervals where there are any, {where}."
     yield charts.estimates(caption, answer.records, EYT_PANELS)
     yield _few_conversations(answer)
+    yield from _claims(answer)
     yield objective
     yield subjective
-    yield _legend([objective, subjective])
+    yield _legend([objective, subjective], answer)
     yield charts.lines(
         f"Unweighted scores by turn, {where}; later turns rest on fewer conversations.",
         turns.where(pool=pool).records,
@@ -468,7 +470,20 @@ def _pivot(answer: QueryResult) -> list[Block | None]:
 def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | None = None) -> QueryResult:
     """An answer (or other records of it) as `make_board` takes one, whose rows are named by a column and are not
     compared with one another."""
-    columns = ("metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
+    wanted = (
+        "metric",
+        "value",
+        "ci_low",
+        "ci_high",
+        "n",
+        "n_unit",
+        "n_unscored",
+        "n_fault",
+        "units",
+        "units_void",
+        "unit",
+    )
+    columns = tuple(name for name in wanted if name in answer.columns or name == "n_unscored")
     marks = ("is_best", "may_equal_best", "is_not_compared")
     rows = tuple(
         (record[rows_are], *(record[name] for name in columns), *(None for _ in marks))
@@ -477,9 +492,16 @@ def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | No
     return QueryResult(answer.name, answer.sql, ("target", *columns, *marks), rows)
 
 
-def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
-    said = leaderboards.explain_marks(boards)
-    return Note(said) if said else None
+def _legend(boards: Sequence[Leaderboard | None], answer: QueryResult) -> Note | None:
+    said = [leaderboards.explain_marks(boards), leaderboards.explain_tests(answer.records)]
+    if len({record["pool"] for record in answer.records if "pool" in record} & {ALL}):
+        said.append("A score of all pools is the plain mean of the pools' own.")
+    return Note(" ".join(filter(None, said))) if any(boards) else None
+
+
+def _claims(answer: QueryResult) -> Iterator[Note]:
+    for said in leaderboards.warn_of_claims(answer.records):
+        yield Note(said, "warning")
 
 
 def _few_conversations(answer: QueryResult) -> Note | None:
