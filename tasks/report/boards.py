@@ -52,6 +52,9 @@ MOST_NAMED = 6
 MUCH_VOID = 0.05
 """The share of void units from which they stand out."""
 
+LEVEL = 0.05
+"""Of the tests."""
+
 BEST, TIES, APART = "best", "ties", "apart"
 
 
@@ -170,27 +173,33 @@ def make_score(record: Record | None, bar: Bar | None = None) -> Score:
     if record is None:
         return Score(numbers.MISSING, "", "")
     unit = record["unit"]
-    worst = numbers.interval(record.get("worst_low"), record.get("worst_high"), unit)
-    absent = record.get("absent_judges") or ()
-    notes = [
-        *(
-            f"{numbers.count(record[column])} {word}"
-            for column, word in (("n_unscored", "unscored"), ("n_fault", "void"))
-            if record[column]
-        ),
-        *([f"{worst} with void ones as worst and best"] if worst else []),
-        *([f"without {', '.join(absent)}"] if absent else []),
-        *(["behind on what both have done"] if record.get("is_reversed") else []),
-    ]
     return Score(
         value=numbers.number(record["value"], unit),
         interval=numbers.interval(record["ci_low"], record["ci_high"], unit),
         n=numbers.count(record["n"]),
-        note=", ".join(notes),
+        note=", ".join(_name_gaps(record)),
         mark=_mark(record),
         sort=record["value"],
         bar=bar,
     )
+
+
+def _name_gaps(record: Record) -> Iterator[str]:
+    """What is missing from a score, in the open: lost conversations as conversations, whatever its n counts."""
+    if record["n_unscored"]:
+        yield f"{numbers.count(record['n_unscored'])} unscored"
+    if record.get("units_void"):
+        kind = "" if record["n_unit"] == "score" else "conversations "
+        yield f"{numbers.count(record['units_void'])} of {numbers.count(record['units'])} {kind}void"
+    elif record["n_fault"]:
+        yield f"{numbers.count(record['n_fault'])} void"
+    if record.get("worst_low") is not None:
+        low, high = (numbers.number(record[end], record["unit"]) for end in ("worst_low", "worst_high"))
+        yield f"{low} to {high} whatever the void ones were"
+    if record.get("absent_judges"):
+        yield f"without {record['absent_judges']}"
+    if record.get("behind_on_common"):
+        yield f"behind {record['behind_on_common']} on what both have done"
 
 
 def _draw_bars(board: Board, metric: str) -> dict[str, Bar]:
@@ -290,6 +299,45 @@ def _intervals(scores: Sequence[Score]) -> str:
         else ""
     )
     return f"Bars are intervals of 95\u00a0%, bootstrapped by dialogue; all bars of a column share one axis.{without}"
+
+
+def warn_of_claims(records: Sequence[Record]) -> Iterator[str]:
+    """What a reader has to know before believing a board's comparisons: judges that are absent, tests that cannot come
+    out, dialogues that are not independent."""
+    absent: dict[str, set[str]] = {}
+    for record in records:
+        if record["absent_judges"]:
+            absent.setdefault(record["absent_judges"], set()).add(record["target"])
+    common = sorted({record["compared_by_judges"] for record in records if record["compared_by_judges"]})
+    for judges, targets in sorted(absent.items()):
+        yield (
+            f"{judges} judged fewer than half of what there is of {', '.join(sorted(targets))}: those scores rest on "
+            "the other judges of the panel, by its rule."
+        )
+    if common:
+        yield f"Targets are compared and ranked by the judgements of {'; '.join(common)} alone."
+    least = max((record["p_holm_least"] or 0.0 for record in records), default=0.0)
+    if least > LEVEL:
+        yield (
+            f"There are too few resamples: after Holm's correction no p of a primary metric can be below {least:.2f}. "
+            "Raise metrics.resamples."
+        )
+    widest = max((record["widened"] or 1.0 for record in records), default=1.0)
+    if widest > 1:
+        yield (
+            "Dialogues share characters, so that they are not independent: intervals and differences are up to "
+            f"{widest:.1f} times as wide as of independent ones."
+        )
+
+
+def explain_tests(records: Sequence[Record]) -> str:
+    """Which metrics are tested, and that the others are not."""
+    primary = [metric for metric in METRICS if any(one["metric"] == metric and one["is_primary"] for one in records)]
+    if not primary:
+        return ""
+    named = " and ".join(METRICS[metric].label for metric in primary)
+    together = "their p-values are corrected, and their ranks hold, together" if len(primary) > 1 else "it is tested"
+    return f"Named beforehand: {named}; {together}. All other columns are descriptive, each by itself."
 
 
 def fewest_conversations(records: Sequence[Record], columns: Collection[str]) -> int | None:

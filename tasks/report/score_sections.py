@@ -77,7 +77,8 @@ def result(ask: Ask, build: str) -> Section:
         if board is not None:
             drawn = draw_board(board, CAPTIONS[benchmark], shown=boards.OPEN)
             few = _few_conversations(answer) if benchmark == "eyt" else _few_dialogues(answer, ask)
-            groups.append((name, [Note(boards.say_who_leads(board)), few, drawn, _legend([drawn])]))
+            said = [Note(boards.say_who_leads(board)), few, *_claims(answer)]
+            groups.append((name, [*said, drawn, _legend([drawn], answer)]))
     return make_section(
         "result",
         "Result",
@@ -156,7 +157,7 @@ def _languages(answer: QueryResult) -> list[str]:
 
 def _differences(answer: QueryResult) -> Block | None:
     """How far each target is behind the best, paired on the same dialogues."""
-    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm"}
+    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm", "is_primary"}
     drop = [name for name in answer.columns if name not in kept]
     return make_filled_table(
         answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True
@@ -284,6 +285,7 @@ def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator
         yield charts.estimates(caption, answer.records, EYT_PANELS, _order(answer, EYT_COLUMNS))
     else:
         yield _few_conversations(answer)
+        yield from _claims(answer)
         columns = (*EYT_COLUMNS, *SUB_INDICATORS)
         yield _board(answer, columns, f"EYT-Bench, {where}.", shown=boards.OPEN)
     yield charts.lines(
@@ -494,7 +496,11 @@ def _pivot(answer: QueryResult) -> list[Block | None]:
 def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | None = None) -> QueryResult:
     """An answer (or other records of it) as `read_board` takes one, whose rows are named by a column and are not
     compared with one another."""
-    columns = ("metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
+    wanted = (
+        *("metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "units", "units_void"),
+        "unit",
+    )
+    columns = tuple(name for name in wanted if name in answer.columns or name == "n_unscored")
     marks = ("is_best", "may_equal_best", "is_not_compared")
     rows = tuple(
         (record[rows_are], *(record[name] for name in columns), *(None for _ in marks))
@@ -503,9 +509,16 @@ def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | No
     return QueryResult(answer.name, answer.sql, ("target", *columns, *marks), rows)
 
 
-def _legend(drawn: Sequence[BoardBlock | None]) -> Note | None:
-    said = boards.explain_marks(drawn)
-    return Note(said) if said else None
+def _legend(drawn: Sequence[BoardBlock], answer: QueryResult) -> Note:
+    said = [boards.explain_marks(drawn), boards.explain_tests(answer.records)]
+    if len({record["pool"] for record in answer.records if "pool" in record} & {ALL}):
+        said.append("A score of all pools is the plain mean of the pools' own.")
+    return Note(" ".join(filter(None, said)))
+
+
+def _claims(answer: QueryResult) -> Iterator[Note]:
+    for said in boards.warn_of_claims(answer.records):
+        yield Note(said, "warning")
 
 
 def _few_conversations(answer: QueryResult) -> Note | None:

@@ -27,6 +27,11 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
+def least_holm(tests: int, resamples: int) -> float:
+    """The least that Holm's p can be of the smallest of `tests` bootstrap p-values (`two_sided_p`)."""
+    return min(1.0, 2 * max(tests, 1) / (resamples + 1))
+
+
 def find_apart(differences: np.ndarray, resampled: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """Which of `differences` [k] are not 0, all of them together with 95 % confidence; `resampled` [resamples, k] are
     the same of bootstrap resamples, `clusters` [k] how many dialogues each rests on. NaN is never apart.
