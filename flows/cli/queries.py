@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from datetime import date, datetime, time
 from decimal import Decimal
-from difflib import get_close_matches
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +32,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.files import replacing
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import explain_reading_errors, open_views
-from tasks.report.questions import REPORTS, question_of
+from tasks.report.questions import list_reports
 
 HARMLESS = ("SELECT", "SET", "TRANSACTION", "EXECUTE", "DETACH", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "DROP")
 """Statement types that change nothing in files: the views are opened read-only, settings are locked, and what was
@@ -122,24 +121,11 @@ def split_into_statements(text: str) -> list[duckdb.Statement]:
         raise ConfigError(f"the query cannot be answered. {error}") from None
 
 
-def find_named(name: str) -> str:
-    """The query of sql/reports that `@name` stands for; ConfigError that names the nearest ones."""
-    file = REPORTS / f"{name}.sql"
-    there = sorted(each.stem for each in REPORTS.glob("*.sql"))
-    if name not in there:
-        near = get_close_matches(name, there, 3, 0.4)
-        raise ConfigError(
-            f"expected the name of a query of sql/reports after @, found {name!r}"
-            f"{'; the nearest: ' + ', '.join(near) if near else ''}. `colloquy sql @` lists all {len(there)}."
-        )
-    return file.read_text(encoding="utf-8")
-
-
 def named_grid() -> Grid:
     """The queries that have names, with what they ask."""
     grid = make_table("query", "asks")
-    for file in sorted(REPORTS.glob("*.sql")):
-        grid.add_row(f"@{file.stem}", question_of(file.read_text(encoding="utf-8")))
+    for name, question in list_reports():
+        grid.add_row(f"@{name}", question)
     return grid
 
 

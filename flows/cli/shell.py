@@ -13,13 +13,14 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.table import Table as Grid
 
 from flows.cli.console import make_table, terminal
-from flows.cli.queries import Format, ask, ends_input, find_named, is_command, named_grid, open_reading
+from flows.cli.queries import Format, ask, ends_input, is_command, named_grid, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import duckdb_type, shown_build
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import OVERVIEW
+from tasks.report.questions import find_report
 
 HELP = """\
 Statements end with ; and may run over several lines.
@@ -90,7 +91,7 @@ class Shell:
         if name == "@":
             self._console.print(named_grid())
             return
-        text = find_named(name[1:]) if name.startswith("@") else text
+        text = find_report(name[1:]) if name.startswith("@") else text
         ask(self._connection, text, self._form, self._layout)
         if self._form is Format.table and text.rstrip("; \n").lower().split() == ["show", "tables"]:
             self._console.print(HISTORY, soft_wrap=True)

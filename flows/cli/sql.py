@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.console import terminal
-from flows.cli.queries import Format, ask_into, find_named, is_command, named_grid, open_reading, split_statements
+from flows.cli.queries import Format, ask_into, is_command, named_grid, open_reading, split_statements
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import shown_build
+from tasks.report.questions import find_report
 
 if TYPE_CHECKING:
     from flows.cli.shell import Shell
@@ -48,7 +49,7 @@ def sql(
         terminal().print(named_grid())
         return
     if query is not None and query.lstrip().startswith("@"):
-        query = find_named(query.strip().removeprefix("@").rstrip(";"))
+        query = find_report(query.strip().removeprefix("@").rstrip(";"))
     layout = Layout.default()
     if query is None:
         _shell(layout, form, build).run()
