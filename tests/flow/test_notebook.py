@@ -32,7 +32,22 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path: Path, monke
     assert build.table("chat_seeds").height == 8
     assert build.sql("select count(*) as n from chat_seeds")["n"].to_list() == [8]
     assert isinstance(build.table("metrics", ["metric", "value"]), pl.DataFrame)
+    _recomputes(build)
     _refuses(build)
+
+
+def _recomputes(build: colloquy.Build) -> None:
+    """Every published number of the dimensions and of drift, in a line each."""
+    dimensions = ("empathy", "persona_alignment", "anthropomorphic")
+    means = ", ".join(f"avg({name}) as {name}" for name in dimensions)
+    board = build.board("eyt-subjective")
+    for row in build.sql(f"select pool, {means} from weighted(['scripted-a']) group by pool").iter_rows(named=True):
+        for name in dimensions:
+            assert board[f"{row['pool']}.{name}_weighted"].item() == pytest.approx(row[name], abs=1e-9)
+    drift = build.sql("select pool, avg(drift_latent) as drift from drift() group by pool")
+    published = build.board("eyt-objective")
+    for pool, value in drift.iter_rows():
+        assert published[f"{pool}.drift_latent"].item() == pytest.approx(value, abs=1e-9)
 
 
 def _refuses(build: colloquy.Build) -> None:
