@@ -71,11 +71,14 @@ class ComparisonSide:
 @dataclass(frozen=True, eq=False)
 class Paired:
     """Pairs of sides, each over the dialogues that both have, and their differences: `whole` [pairs], and in every
-    resample, as far apart as shared characters make them, `resampled` [resamples, pairs]. NaN where not defined.
+    resample `resampled` [resamples, pairs]. NaN where not defined. `effects` [clusters, pairs]: what each dialogue adds
+    to a difference; `by` [pairs]: how much further the resampled ones have to lie because dialogues share characters.
     `dialogues` [pairs] that the differences rest on; `enough` [pairs]: two or more, and of each pool."""
 
     whole: np.ndarray
     resampled: np.ndarray
+    effects: np.ndarray
+    by: np.ndarray
     dialogues: np.ndarray
     enough: np.ndarray
 
@@ -85,7 +88,8 @@ class Paired:
     ) -> Paired:
         """All sides have the same clusters, which lie as `design` says."""
         if not pairs:
-            return Paired(np.zeros(0), np.zeros((bootstrap.resamples, 0)), np.zeros(0, int), np.zeros(0, bool))
+            none, effects = np.zeros(0), np.zeros((0 if design is None else len(design.strata), 0))
+            return Paired(none, np.zeros((bootstrap.resamples, 0)), effects, none, none.astype(int), none.astype(bool))
         design = design or Design.simple(len(pairs[0][0].n))
         parts, counted = [], []
         for a, b in pairs:
@@ -96,12 +100,11 @@ class Paired:
         whole = np.array([part.value(design) for part in parts])
         resampled = np.stack(bootstrap.distributions(parts, design), axis=1)
         found, drawn = differences(whole[0::2], whole[1::2]), differences(resampled[:, 0::2], resampled[:, 1::2])
-        if design.characters is not None:
-            effects = np.stack([part.effects(design) for part in parts], axis=1)
-            drawn = spread(drawn, found, widening(effects[:, 0::2] - effects[:, 1::2], design))
+        added = np.stack([part.effects(design) for part in parts], axis=1)
+        effects = added[:, 0::2] - added[:, 1::2]
         dialogues = np.array([int(each.sum()) for each in counted])
         enough = np.array([each.any() and int(each[each > 0].min()) >= FEWEST for each in counted])
-        return Paired(found, drawn, dialogues, enough)
+        return Paired(found, drawn, effects, widening(effects, design), dialogues, enough)
 
 
 def paired_differences(
@@ -109,7 +112,8 @@ def paired_differences(
 ) -> list[Difference]:
     """The difference of each pair, over the dialogues that both of the pair have."""
     paired = Paired.of(pairs, bootstrap, design)
-    each = zip(paired.whole, paired.resampled.T, paired.dialogues, paired.enough, strict=True)
+    drawn = spread(paired.resampled, paired.whole, paired.by)
+    each = zip(paired.whole, drawn.T, paired.dialogues, paired.enough, strict=True)
     return [_difference(float(whole), drawn, int(n), bool(enough)) for whole, drawn, n, enough in each]
 
 

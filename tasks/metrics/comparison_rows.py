@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.foundation.stats.agreement import Agreed
-from tasks.foundation.stats.bootstrap import Design, Part, intervals_of
+from tasks.foundation.stats.bootstrap import Design, Part, errors_of, intervals_of, resampled_errors
 from tasks.foundation.stats.multiplicity import ROUNDING, find_apart, holm, least_holm
 from tasks.foundation.stats.ranks import kendall_rows, spearman_rows
 from tasks.foundation.tables.evaluation import Comparison, ComparisonKind, Rank
@@ -260,19 +260,22 @@ class _Standing:
 
 def _tell_apart(several: Sequence[_Standing], measurer: CellMeasurer) -> None:
     """Counts who is surely ahead of whom, all pairs of all these metrics together."""
-    paired = []
+    paired, errors, drawn_errors = [], [], []
     for each in several:
         present = _clusters_of([each.places[target] for target in each.values], measurer)
         sides = []
         for one, other in each.pairs:
             arms = _shared(Arm(each.observed, each.places[one]), Arm(each.observed, each.places[other]), measurer)
             sides.append((_side(arms[0], present, measurer), _side(arms[1], present, measurer)))
-        paired.append(Paired.of(sides, measurer.bootstrap, _design(present, measurer)))
+        design = _design(present, measurer)
+        paired.append(Paired.of(sides, measurer.bootstrap, design))
+        errors.append(errors_of(paired[-1].effects, design) * paired[-1].by)
+        drawn_errors.append(resampled_errors(paired[-1].effects, design, measurer.bootstrap))
     if not sum(len(each.whole) for each in paired):
         return
     whole = np.concatenate([np.where(each.enough, each.whole, np.nan) for each in paired])
-    resampled = np.concatenate([each.resampled for each in paired], axis=1)
-    apart = iter(find_apart(whole, resampled, np.concatenate([each.dialogues for each in paired])))
+    drawn, of_drawn = (np.concatenate(each, axis=1) for each in ([one.resampled for one in paired], drawn_errors))
+    apart = iter(find_apart(whole, np.concatenate(errors), drawn, of_drawn))
     for each, differences in zip(several, paired, strict=True):
         for (one, other), difference in zip(each.pairs, differences.whole, strict=True):
             if next(apart):

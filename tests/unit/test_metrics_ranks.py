@@ -96,7 +96,8 @@ def test_a_target_whose_conversations_are_all_void_has_no_rank() -> None:
 def test_what_cannot_be_computed_is_not_apart() -> None:
     rng = np.random.default_rng(1)
     resampled = np.stack([5 + rng.normal(size=300), np.full(300, np.nan), np.full(300, 2.0), np.zeros(300)], axis=1)
-    found = find_apart(np.array([5.0, np.nan, 2.0, 0.0]), resampled, np.array([50, 50, 50, 50]))
+    errors = np.array([1.0, 1.0, 0.0, 0.0])
+    found = find_apart(np.array([5.0, np.nan, 2.0, 0.0]), errors, resampled, np.tile(errors, (300, 1)))
     assert found.tolist() == [True, False, True, False]
 
 

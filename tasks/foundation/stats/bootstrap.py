@@ -142,6 +142,26 @@ def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
     ]
 
 
+def errors_of(effects: np.ndarray, design: Design) -> np.ndarray:
+    """Standard errors [k] of values whose clusters add `effects` [clusters, k], clusters taken for independent (the
+    jackknife's, by stratum)."""
+    squared = np.zeros(effects.shape[1])
+    for rows in design.rows:
+        n = len(rows)
+        squared += effects[rows].var(axis=0) * n * n / max(n - 1, 1)
+    return np.sqrt(squared)
+
+
+def resampled_errors(effects: np.ndarray, design: Design, bootstrap: Bootstrap) -> np.ndarray:
+    """The same of every resample [resamples, k]."""
+    squared = np.zeros((bootstrap.resamples, effects.shape[1]))
+    for stratum, rows in enumerate(design.rows):
+        n, counts = len(rows), bootstrap.counts(len(rows), stratum)
+        centred = effects[rows] - effects[rows].mean(axis=0)
+        squared += (counts @ centred**2 - (counts @ centred) ** 2 / n) * n / max(n - 1, 1)
+    return np.sqrt(np.maximum(squared, 0.0))
+
+
 def widening(effects: np.ndarray, design: Design) -> np.ndarray:
     """By how much (1 or more) resampled values have to lie further from the value, [k], since clusters share
     characters; `effects` [clusters, k] as `Part.effects` has them.
