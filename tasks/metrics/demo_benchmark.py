@@ -76,7 +76,7 @@ class DemoBench:
         panel = self.study.scores(*self.numbers(self.panel))
         scores = compute_demo_metrics(*panel)
         rows = [
-            *self.measurer.rows("demo", [*scores, *self._faults()], CELLS),
+            *self.measurer.rows("demo", [*scores, *self.faults()], CELLS),
             *self.measurer.rows("demo", scores, BY_GOAL),
             *self.measurer.rows("demo", compute_interaction_metrics(panel[1]), PLAYED),
             *self.measurer.family_rows("demo", scores, GROUPS, families),
@@ -91,7 +91,7 @@ class DemoBench:
         ]
         return rows, compared, list(rank_targets("demo", self.measurer, scores, GROUPS))
 
-    def _faults(self) -> list[Observed]:
+    def faults(self) -> list[Observed]:
         """Shares of the interactions that a fault made void, and, of the others, that the target's own fault ended."""
         before = np.full(len(self.study.predictions), np.nan)
         played = np.zeros(len(before), dtype=bool)

@@ -11,8 +11,8 @@ from tasks.foundation.tables.references import (
     AskedFor,
     Reference,
     asked_for,
-    referred_by,
     references,
+    referred_by,
     table_of_id,
 )
 

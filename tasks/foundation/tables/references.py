@@ -1,6 +1,6 @@
 """Which columns of a table name rows of another, by what key requests were made for a row, and what an id is of.
 
-A column is called alike wherever it stands, so a table refers to every table whose key, an id and what comes with it, is
+A column is called alike wherever it stands, so a table refers to each whose key, an id and what comes with it, is
 among its columns; only columns of other names are declared here. Requests are known by the key of the item that they
 were made for (`llm_calls.row_key`), which a stage makes of the columns that are declared here.
 
