@@ -1,5 +1,5 @@
--- one row per thing that was judged, judge and dimension: what it was given, on 0 to 1, 1 best; null: unscored. A thing is
--- a turn, a conversation, a prediction or an interaction; what a fault made void is none
+-- one row per thing that was judged, judge and dimension: what it was given, on 0 to 1, 1 best; null: unscored. A thing
+-- is a turn, a conversation, a prediction or an interaction; what a fault made void is none
 create macro scores_given() as table
     with
 
