@@ -38,6 +38,8 @@ COMMANDS = {
     "run": "run:run",
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
+    "view": "view:view",
+    "trace": "trace:app",
     "release": "outputs:release",
     "import": "imports:app",
     "status": "status:status",

@@ -1,5 +1,5 @@
-"""The addresses of the pages. One names a build and what is looked at, so it means the same next year; the null parts of
-a key are left out."""
+"""The addresses of the pages. One names a build and what is looked at, so it means the same next year; the null parts
+of a key are left out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.operations import OVERVIEW
 from tasks.foundation.tables.references import table_of_id
 from tasks.metrics.catalogue import METRICS
 
@@ -39,14 +40,8 @@ def table(build: str, name: str, **query: Any) -> str:
 
 def row(build: str, name: str, record: Mapping[str, Any]) -> str:
     """The page of a row as a row; `record` has its key."""
-    key = {**TABLES, **_overview()}[name].key
+    key = (TABLES | OVERVIEW)[name].key
     return _path("builds", build, "tables", name, "row") + _query({column: record[column] for column in key})
-
-
-def _overview() -> Mapping[str, Any]:
-    from tasks.foundation.tables.operations import OVERVIEW
-
-    return OVERVIEW
 
 
 def cell(build: str, record: Mapping[str, Any], **query: Any) -> str:

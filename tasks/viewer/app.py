@@ -122,7 +122,11 @@ def _answer(request: Request, template: str, status: int = 200, **values: Any) -
 
 
 def _refuse(request: Request, error: Exception) -> Response:
-    kinds = ((NotThere, 404, "Not there"), (BadAsk, 400, "That cannot be meant"), (StoreError, 503, "Cannot be read now"))
+    kinds = (
+        (NotThere, 404, "Not there"),
+        (BadAsk, 400, "That cannot be meant"),
+        (StoreError, 503, "Cannot be read now"),
+    )
     status, title = next(((code, said) for kind, code, said in kinds if isinstance(error, kind)), (500, "It failed"))
     return _answer(request, "error.html.j2", status, title=title, message=str(error), build=_build_of(request, error))
 
@@ -209,10 +213,15 @@ def _whole(value: Any, is_json: bool) -> str:
 def _cell(reading: Reading, request: Request) -> Values:
     query = dict(request.query_params)
     number = tables.page_of(query)
-    page = cells.read_cell(reading, {name: value for name, value in query.items() if name not in tables.RESERVED}, number)
+    page = cells.read_cell(
+        reading, {name: value for name, value in query.items() if name not in tables.RESERVED}, number
+    )
     metric = METRICS[page.row["metric"]]
-    shown = ("chat_seed_id", "pool", "goal_type", "task", "language", "target", "partner", "simulator", "sample")
-    there = [name for name in shown if any(one.unit.get(name) is not None for one in page.units or ())]
+    shown = ("pool", "goal_type", "language", "target", "partner", "simulator", "sample")
+    units = page.units or ()
+    there = [
+        name for name in shown if page.row.get(name) is None and any(one.unit.get(name) is not None for one in units)
+    ]
     return {
         "title": f"{metric.label}: {numbers.number(page.row['value'], page.row['unit'])}",
         "page": page,
@@ -252,4 +261,3 @@ def _item(reading: Reading, request: Request) -> Values:
 def _request(reading: Reading, request: Request) -> Values:
     page = requests.read_request(reading, request.path_params["id"])
     return {"title": f"{page.calls[0]['stage']}: {page.calls[0]['purpose']}", "page": page}
-

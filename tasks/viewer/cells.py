@@ -1,9 +1,11 @@
-"""What a number rests on: a row of `metrics`, the units of its cell worked out anew, and the same metric cut otherwise."""
+"""What a number rests on: a row of `metrics`, the units of its cell worked out anew, and the same metric cut
+otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 
 import polars as pl
@@ -56,9 +58,9 @@ def read_cell(reading: Reading, key: Mapping[str, str], page: int = 1) -> CellPa
         lacking = "The rows that it was made from are not in the build any more: `colloquy status` says what to run."
     elif not found.says(row):
         lacking = (
-            "The units that are there now come to another value or other counts than the row says: rows have changed since "
-            "metrics ran, or the panel of judges is not the one that the build has settings of. `colloquy status` says "
-            "whether metrics is behind."
+            "The units that are there now come to another value or other counts than the row says: rows have changed "
+            "since metrics ran, or the panel of judges is not the one that the build has settings of. `colloquy "
+            "status` says whether metrics is behind."
         )
     return CellPage(
         row=row,
@@ -91,13 +93,15 @@ def _nearest(reading: Reading, key: Mapping[str, str]) -> str:
     if not names:
         return f"It has no metrics yet: `colloquy run --build {reading.build} --only metrics` measures them"
     if key["metric"] not in names:
-        return f"Its metrics: {', '.join(names)}"
+        near = get_close_matches(key["metric"], names, 5, 0.5)
+        return f"{'The nearest' if near else 'Its metrics'}: {', '.join(near or names)}"
     targets = reading.rows(
-        "select distinct coalesce(target, '(none)') as target from metrics where metric = ? order by target", [key["metric"]]
+        "select distinct coalesce(target, '(none)') as target from metrics where metric = ? order by target",
+        [key["metric"]],
     )
     return (
-        f"It has {key['metric']} of these targets: {', '.join(record['target'] for record in targets)}; every cell is a row of "
-        "the table metrics, and what its key does not name is null there"
+        f"It has {key['metric']} of these targets: {', '.join(record['target'] for record in targets)}; every cell "
+        "is a row of the table metrics, and what its key does not name is null there"
     )
 
 
@@ -163,4 +167,3 @@ def find_settings(reading: Reading) -> MetricsSection:
     values = commit.record.get("settings", {}).get("metrics", {}) if commit else {}
     usual = {"alpha": 0.1, "alpha_sweep": [], "panel_rule": "majority", "mattr_window": 50}
     return MetricsSection.model_construct(**{**usual, **values})
-

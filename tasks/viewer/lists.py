@@ -29,8 +29,8 @@ LISTS: Mapping[str, Listed] = {
     "worst": Listed(
         "worst_scored",
         "Worst scored",
-        "Turns, conversations, predictions and interactions by the mean of all judges' scores in all dimensions, on 0 to "
-        "1. What a fault made void is left out.",
+        "Turns, conversations, predictions and interactions by the mean of all judges' scores in all dimensions, on "
+        "0 to 1. What a fault made void is left out.",
         "Nothing has been scored yet.",
         ("kind", "target"),
     ),
@@ -53,7 +53,8 @@ LISTS: Mapping[str, Listed] = {
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Some rows of a list. `choices`: the values of each column that it can be narrowed by; `chosen` those that were."""
+    """Some rows of a list. `choices`: the values of each column that it can be narrowed by; `chosen` those that
+    were."""
 
     name: str
     listed: Listed

@@ -88,12 +88,15 @@ def _stages(reading: Reading) -> Iterator[StageLine]:
 def _boards(reading: Reading) -> Iterator[Board]:
     """DEMO and EYT-Bench over everything, then by language and by pool."""
     demo, eyt = reading.ask("demo_leaderboard"), reading.ask("eyt_leaderboard")
-    for language in sorted(demo.values("language"), key=lambda each: (each != ALL, each)):
-        board = make_board(demo.where(language=language), _caption("DEMO", None, language), DEMO_COLUMNS, "overall_pooled")
+    languages = sorted(demo.values("language"), key=lambda each: (each != ALL, each))
+    for language in languages if len(languages) > 2 else languages[:1]:  # of one language alone, all is the same
+        board = make_board(
+            demo.where(language=language), _caption("DEMO", None, language), DEMO_COLUMNS, "overall_pooled"
+        )
         if board is not None:
             yield Board("demo", None, _or_all(language), board)
     pools = sorted(eyt.values("pool"), key=lambda each: (each != ALL, each))
-    for pool in pools:
+    for pool in pools if len(pools) > 2 else pools[:1]:
         for caption, columns in (
             ("EYT-Bench, recognised and reached", EYT_OBJECTIVE),
             ("EYT-Bench, how the answers were judged", EYT_SUBJECTIVE),

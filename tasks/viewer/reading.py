@@ -1,8 +1,8 @@
 """One build, read through DuckDB as its commits have it now.
 
 A `Library` keeps the views of the builds that were looked at. Before each page it looks whether a commit of the build
-has changed since, and then opens them anew; a page sees one state from its first query to its last. What a page was made
-from is told by the `state` of the build, which an address may name.
+has changed since, and then opens them anew; a page sees one state from its first query to its last. What a page was
+made from is told by the `state` of the build, which an address may name.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Library:
 
 def known_table(name: str) -> Table:
     """A declared table, or one of the views over the commits; NotThere for another name."""
-    found = {**TABLES, **OVERVIEW}.get(name)
+    found = (TABLES | OVERVIEW).get(name)
     if found is None:
         raise NotThere(f"there is no table {name!r}; expected one of: {', '.join([*TABLES, *OVERVIEW])}")
     return found

@@ -130,7 +130,9 @@ def _score(value: float | None) -> str:
 
 
 def _pull(value: float | None) -> str:
-    return numbers.MISSING if value is None else f"{value:+.3g}".replace("-", "−")
+    if value is None:
+        return numbers.MISSING
+    return f"{value:+.3g}".replace("-", "−") if abs(value) > 1e-12 else "0"
 
 
 def _sums(judged: Judged) -> str:

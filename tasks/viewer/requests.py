@@ -1,7 +1,7 @@
 """One request: what was sent, exactly; what came back, exactly, and each time it was asked again; and what it took.
 
-The last prompt and reply are in `replies`, with the build. What was sent and answered before a re-ask, and the parameters
-that went along, only the reply cache knows.
+The last prompt and reply are in `replies`, with the build. What was sent and answered before a re-ask, and the
+parameters that went along, only the reply cache knows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call that was answered. `reply` is the text as it came; `said` the same without the model's thoughts, where it
-    has any in its text. `parameters` are what went along; `schema` what the reply was to be like."""
+    """One call that was answered. `reply` is the text as it came; `said` the same without the model's thoughts, where
+    it has any in its text. `parameters` are what went along; `schema` what the reply was to be like."""
 
     messages: tuple[Message, ...]
     reply: str
@@ -52,9 +52,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class RequestPage:
-    """`calls`: its rows in the ledger, the newest revision first; `messages` and `reply`: the last ones, as the build has
-    them (None: it has none); `attempts`: all of them, first to last, as the cache has them; `lacking` says why there are
-    none. `rows`: those it was made for."""
+    """`calls`: its rows in the ledger, the newest revision first; `messages` and `reply`: the last ones, as the build
+    has them (None: it has none); `attempts`: all of them, first to last, as the cache has them; `lacking` says why
+    there are none. `rows`: those it was made for."""
 
     request_id: str
     calls: tuple[Record, ...]
@@ -79,8 +79,8 @@ def read_request(reading: Reading, request_id: str) -> RequestPage:
     )
     if not calls:
         raise NotThere(
-            f"llm_calls of build {reading.build!r} has no request {request_id[:80]!r}. It may be of another build; an id is "
-            "call_ and 16 hex digits"
+            f"llm_calls of build {reading.build!r} has no request {request_id[:80]!r}. It may be of another build; "
+            "an id is call_ and 16 hex digits"
         )
     kept_row = reading.one("select prompt, reply from replies where request_id = ? limit 1", [request_id])
     attempts, lacking = _attempts(reading, calls)
@@ -99,8 +99,8 @@ def _attempts(reading: Reading, calls: list[Record]) -> tuple[list[Attempt], str
     """The calls as the cache has them; else why there are none."""
     if not reading.replies.is_there:
         return [], (
-            f"The reply cache ({reading.replies.path}) is not there: it was removed, or this build was made elsewhere. So only "
-            "the last prompt and reply are known, not the parameters nor what was asked before."
+            f"The reply cache ({reading.replies.path}) is not there: it was removed, or this build was made "
+            "elsewhere. So only the last prompt and reply are known, not the parameters nor what was asked before."
         )
     try:
         found = next((chain for call in calls if (chain := retrace(reading.replies, call))), [])
@@ -111,8 +111,8 @@ def _attempts(reading: Reading, calls: list[Record]) -> tuple[list[Attempt], str
     if all(call["finish_reason"] is None for call in calls):
         return [], "No provider has answered it, so there is no reply to keep."
     return [], (
-        "The reply cache does not have its replies: they were pruned, or this build was made elsewhere. So only the last "
-        "prompt and reply are known, not the parameters nor what was asked before."
+        "The reply cache does not have its replies: they were pruned, or this build was made elsewhere. So only the "
+        "last prompt and reply are known, not the parameters nor what was asked before."
     )
 
 

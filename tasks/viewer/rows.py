@@ -12,8 +12,8 @@ from tasks.foundation.tables.references import (
     AskedFor,
     Reference,
     asked_for,
-    referred_by,
     references,
+    referred_by,
     table_of_id,
 )
 from tasks.report.questions import Record
@@ -77,16 +77,16 @@ def find_by_id(reading: Reading, content_id: str) -> tuple[str, Record]:
     table = table_of_id(content_id)
     if table is None:
         raise NotThere(
-            f"{content_id[:80]!r} is no id of a row: expected a word and 16 hex digits, as scene_0123456789abcdef; any other row "
-            "is found by its table and key"
+            f"{content_id[:80]!r} is no id of a row: expected a word and 16 hex digits, as scene_0123456789abcdef; "
+            "any other row is found by its table and key"
         )
     column = TABLES[table].key[0]
     chosen = ", ".join(TABLES[table].columns)
     row = reading.one(f"select {chosen} from {table} where {column} = ? limit 1", [content_id])
     if row is None:
         raise NotThere(
-            f"{table} of build {reading.build!r} has no row {content_id!r}. It may be of another build, or its stage was run "
-            "again since"
+            f"{table} of build {reading.build!r} has no row {content_id!r}. It may be of another build, or its stage "
+            "was run again since"
         )
     return table, row
 

@@ -33,7 +33,8 @@ _OPERATORS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "!": "<>"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which rows of a table. `sort` is a column, with a minus sign before it from the top; empty: as they are stored."""
+    """Which rows of a table. `sort` is a column, with a minus sign before it from the top; empty: as they are
+    stored."""
 
     filters: Mapping[str, str] = field(default_factory=dict)
     search: str = ""
@@ -171,7 +172,9 @@ def _typed(name: str, type_: pa.DataType, value: str, plain: bool) -> str:
         try:
             float(value)
         except ValueError:
-            raise BadAsk(f"{name}: expected a number, after >, <, >=, <= or ! if you like; found {value[:40]!r}") from None
+            raise BadAsk(
+                f"{name}: expected a number, after >, <, >=, <= or ! if you like; found {value[:40]!r}"
+            ) from None
         return "cast(? as double)"
     return "cast(? as boolean)" if pa.types.is_boolean(type_) else "cast(? as timestamptz)"
 
@@ -214,8 +217,8 @@ def find_row(reading: Reading, name: str, key: Mapping[str, str]) -> Record:
     if found is None:
         told = ", ".join(f"{column}={value!r}" for column, value in key.items()) or "no key"
         raise NotThere(
-            f"{name} of build {reading.build!r} has no row with {told[:200]}. It may be of another build, or its stage was "
-            f"run again since; the key is {', '.join(table.key)}"
+            f"{name} of build {reading.build!r} has no row with {told[:200]}. It may be of another build, or its "
+            f"stage was run again since; the key is {', '.join(table.key)}"
         )
     return found
 

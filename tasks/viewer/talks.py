@@ -13,10 +13,11 @@ from typing import Any
 
 from tasks.metrics.catalogue import DIMENSION_METRIC, INTERACTION_DIMENSIONS, LABELS, sub_indicators_of
 from tasks.report.questions import Record
-from tasks.report.transcripts.parts import Label, compare_labels, explain_missing, parse_json, plain
+from tasks.report.transcripts.parts import Label, compare_labels, explain_missing, parse_json
 from tasks.viewer.reading import NotThere, Reading
 from tasks.viewer.rows import find_calls
 from tasks.viewer.tables import find_row, rows_where
+from tasks.viewer.texts import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class TalkPage:
-    """`facts`: what is to be known before; `links`: rows it rests on, by table; `others`: the same seed, episode or item
-    with other targets; `calls`: requests for all of it."""
+    """`facts`: what is to be known before; `links`: rows it rests on, by table; `others`: the same seed, episode or
+    item with other targets; `calls`: requests for all of it."""
 
     kind: str
     id: str
@@ -118,7 +119,9 @@ def read_conversation(reading: Reading, conversation_id: str) -> TalkPage:
     seed = _maybe(reading, "chat_seeds", "chat_seed_id", row["chat_seed_id"]) or {}
     persona = _maybe(reading, "persona_candidates", "persona_id", seed.get("persona_id")) or {}
     own = {"conversation_id": conversation_id}
-    turns = reading.rows("select * from conversation_turns where conversation_id = ? order by turn_index", [conversation_id])
+    turns = reading.rows(
+        "select * from conversation_turns where conversation_id = ? order by turn_index", [conversation_id]
+    )
     judgements = _by(rows_where(reading, "turn_judgements", own), "turn_index")
     ratings = _by(rows_where(reading, "human_ratings", own), "turn_index")
     calls = find_calls(reading, "conversations", row)
@@ -193,8 +196,8 @@ def _user_turn(turn: Record, calls: list[Call]) -> Said:
 
 
 def _calls_by_turn(calls: Sequence[Record], turns: int) -> Mapping[tuple[int, str], list[Call]]:
-    """Of the requests of a conversation those of each turn, as they can be told: a target is asked once a turn for labels
-    and once for its answer, one turn after the other. Where their number is another, they stand with none."""
+    """Of the requests of a conversation those of each turn, as they can be told: a target is asked once a turn for
+    labels and once for its answer, one turn after the other. Where their number is another, they stand with none."""
     found: defaultdict[tuple[int, str], list[Call]] = defaultdict(list)
     for purpose, side in (("perception", "user"), ("generation", "target")):
         own = [call for call in calls if call["purpose"] == purpose]
@@ -284,7 +287,9 @@ def read_interaction(reading: Reading, interaction_id: str) -> TalkPage:
             )
             for place, turn in enumerate(turns)
         ),
-        judged=_judged(reading, "interaction_scores", scores, [("interaction", INTERACTION_DIMENSIONS)]) if scores else None,
+        judged=_judged(reading, "interaction_scores", scores, [("interaction", INTERACTION_DIMENSIONS)])
+        if scores
+        else None,
         elements=(),
         others=_others(reading, "interactions", "episode_id", row),
         calls=tuple(calls),
@@ -297,7 +302,9 @@ def read_dialogue(reading: Reading, dialogue_id: str) -> TalkPage:
     pairing = _maybe(reading, "pairings", "pairing_id", row["pairing_id"]) or {}
     conflict = _maybe(reading, "conflicts", "pairing_id", row["pairing_id"]) or {}
     scene = _maybe(reading, "scenes", "scene_id", pairing.get("scene_id")) or {}
-    people = [_maybe(reading, "characters", "character_id", pairing.get(f"character{side}_id")) or {} for side in (1, 2)]
+    people = [
+        _maybe(reading, "characters", "character_id", pairing.get(f"character{side}_id")) or {} for side in (1, 2)
+    ]
     names = (row["speaker1"], row["speaker2"])
     of_turn, rest = _elements(reading, dialogue_id)
     return TalkPage(
@@ -312,7 +319,10 @@ def read_dialogue(reading: Reading, dialogue_id: str) -> TalkPage:
             (names[1], people[1].get("background")),
             ("relationship", conflict.get("relationship")),
             ("familiarity", conflict.get("familiarity")),
-            ("where and when", ", ".join(filter(None, (scene.get("location"), scene.get("time"), conflict.get("talkway"))))),
+            (
+                "where and when",
+                ", ".join(filter(None, (scene.get("location"), scene.get("time"), conflict.get("talkway")))),
+            ),
             ("goal type", scene.get("goal_type")),
             ("summary, first side", row["summary1"]),
             ("summary, second side", row["summary2"]),
@@ -390,13 +400,7 @@ def _chosen(vote: Record) -> str | None:
         return None
     chosen = candidates[place]
     value = chosen.get("value", chosen) if isinstance(chosen, Mapping) else chosen
-    return value if isinstance(value, str) else plain(_json(value))
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
+    return write_whole(value)
 
 
 def read_item(reading: Reading, item_id: str, target: str | None = None, sample: int | None = None) -> ItemPage:
@@ -404,9 +408,7 @@ def read_item(reading: Reading, item_id: str, target: str | None = None, sample:
     row = find_row(reading, "awareness_items", {"item_id": item_id})
     every = rows_where(reading, "awareness_predictions", {"item_id": item_id})
     scores = _by(rows_where(reading, "awareness_scores", {"item_id": item_id}), "target", "sample")
-    chosen = [
-        one for one in every if target in (None, one["target"]) and sample in (None, one["sample"])
-    ]
+    chosen = [one for one in every if target in (None, one["target"]) and sample in (None, one["sample"])]
     if every and not chosen:
         there = ", ".join(sorted({one["target"] for one in every}))
         raise NotThere(f"item {item_id} has no prediction of {target!r} (sample {sample}); expected one of: {there}")
@@ -422,7 +424,9 @@ def read_item(reading: Reading, item_id: str, target: str | None = None, sample:
                     scores[one["target"], one["sample"]],
                     [("prediction", ("accuracy", "hallucination"))],
                 ),
-                tuple(call for call in find_calls(reading, "awareness_predictions", one) if call["stage"] == "awareness"),
+                tuple(
+                    call for call in find_calls(reading, "awareness_predictions", one) if call["stage"] == "awareness"
+                ),
             )
             for one in chosen
         ),

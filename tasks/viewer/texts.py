@@ -58,7 +58,9 @@ def write_whole(value: Any, *, is_json: bool = False) -> str:
     """As `write`, with lists, structs and JSON laid out in lines."""
     if is_json and isinstance(value, str):
         value = parse(value)
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str) if isinstance(value, list | dict) else write(value)
+    return (
+        json.dumps(value, ensure_ascii=False, indent=2, default=str) if isinstance(value, list | dict) else write(value)
+    )
 
 
 def parse(text: str | None) -> Any:
