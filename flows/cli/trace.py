@@ -163,9 +163,9 @@ def _name_unit(unit: Mapping[str, Any]) -> str:
     for own in ("conversation_id", "interaction_id"):
         if unit.get(own):
             return str(unit[own])
-    if unit.get("item_id"):
+    if unit.get("item_id") and unit.get("fault") != "infra":
         return f"awareness_predictions {unit['item_id']} {unit['target']} {unit['sample']}"
-    return f"none, of {unit.get('chat_seed_id') or unit.get('episode_id')}"
+    return f"none, of {unit.get('chat_seed_id') or unit.get('episode_id') or unit.get('item_id')}"
 
 
 def _print_row(found: rows.RowPage) -> None:

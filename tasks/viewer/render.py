@@ -169,10 +169,10 @@ def _unit(one: Contribution, build: str) -> Markup:
         return _link(addresses.conversation(build, unit["conversation_id"]), unit["conversation_id"])
     if unit.get("interaction_id"):
         return _link(addresses.interaction(build, unit["interaction_id"]), unit["interaction_id"])
-    if unit.get("item_id"):
+    if unit.get("item_id") and unit.get("fault") != "infra":
         address = addresses.item(build, unit["item_id"], unit["target"], unit["sample"])
         return _link(address, f"{unit['item_id']} ({unit['task']})")
-    missing = unit.get("chat_seed_id") or unit.get("episode_id") or ""
+    missing = unit.get("chat_seed_id") or unit.get("episode_id") or unit.get("item_id") or ""
     return Markup('<span class="soft">{}</span> {}').format("none, of", _linked(str(missing), build))
 
 

@@ -12,6 +12,7 @@ from tasks.foundation.tables.references import (
     AskedFor,
     Reference,
     asked_for,
+    id_column,
     references,
     referred_by,
     table_of_id,
@@ -80,7 +81,7 @@ def find_by_id(reading: Reading, content_id: str) -> tuple[str, Record]:
             f"{content_id[:80]!r} is no id of a row: expected a word and 16 hex digits, as scene_0123456789abcdef; "
             "any other row is found by its table and key"
         )
-    column = TABLES[table].key[0]
+    column = id_column(table)
     chosen = ", ".join(TABLES[table].columns)
     row = reading.one(f"select {chosen} from {table} where {column} = ? limit 1", [content_id])
     if row is None:

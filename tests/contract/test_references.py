@@ -11,6 +11,7 @@ from tasks.foundation.tables.references import (
     AskedFor,
     Reference,
     asked_for,
+    id_column,
     references,
     referred_by,
     table_of_id,
@@ -64,6 +65,7 @@ def test_a_key_of_requests_is_made_of_columns_and_can_be_taken_apart(table: str,
 )
 def test_an_id_tells_its_table(prefix: str, table: str) -> None:
     assert table_of_id(content_id(prefix, 1)) == table
+    assert id_column(table) in TABLES[table].columns
 
 
 @pytest.mark.parametrize("text", ["scene_", "scenes_0123456789abcdef", "nobody_0123456789abcdef", "../scene", ""])

@@ -167,6 +167,20 @@ def test_whatever_is_searched_for_is_only_searched_for(good: TestClient, query: 
         assert [one["src"] for one in Page(answer.text).all("script")] == ["/viewer.js"]
 
 
+def test_an_id_leads_to_its_row_whatever_it_is_of(tmp_path: Path) -> None:
+    rows = sql_rows.good()
+    ids = {name: f"{name}_{place:016x}" for place, name in enumerate(("scene", "call", "conversation", "chatseed"))}
+    rows["scenes"][0]["scene_id"] = ids["scene"]
+    rows["llm_calls"][1]["request_id"] = ids["call"]
+    rows["conversations"][0]["conversation_id"] = ids["conversation"]
+    rows["chat_seeds"][0]["chat_seed_id"] = ids["chatseed"]
+    with client_of(write_build(tmp_path, rows)) as client:
+        for name, one in ids.items():
+            answer = client.get(f"/builds/b1/find?id=%20{one}")
+            assert answer.status_code == 200 and len(answer.history) == 1, name
+            assert one in answer.text
+
+
 def test_a_page_can_be_cited_and_says_when_the_build_has_changed_since(tmp_path: Path) -> None:
     rows = sql_rows.good()
     layout = write_build(tmp_path, rows)

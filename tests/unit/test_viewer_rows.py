@@ -24,8 +24,8 @@ MANY = 2 * tables.PAGE_ROWS + 7
 
 
 def many() -> dict[str, list[dict[str, Any]]]:
-    """The good build with many conversations, turns of which some have no answer, and a cell with its true counts: two of
-    three items have no prediction, which by one judge would be two scores each."""
+    """The good build with many conversations, turns of which some have no answer, and a cell with its true counts: two
+    of three items have no prediction, which by one judge would be two scores each."""
     found = sql_rows.good()
     found["metrics"] = [
         {**row, "n_unscored": 0, "n_fault": 4} if (row["metric"], row["judge"]) == ("awareness", "m1") else row

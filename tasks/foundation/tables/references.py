@@ -178,3 +178,8 @@ def table_of_id(content_id: str) -> str | None:
         return None
     table = _PREFIXES.get(found[1], f"{found[1]}s")
     return table if table in TABLES else None
+
+
+def id_column(table: str) -> str:
+    """The column of a table that holds the ids of its rows, where they have any."""
+    return next(name for name in TABLES[table].key if name.endswith("_id"))
