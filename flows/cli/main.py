@@ -39,6 +39,8 @@ COMMANDS = {
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
     "board": "board:board",
+    "view": "view:view",
+    "trace": "trace:app",
     "release": "outputs:release",
     "import": "imports:app",
     "status": "status:status",
