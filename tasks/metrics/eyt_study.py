@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +17,7 @@ from tasks.metrics.accuracy import Turns
 from tasks.metrics.catalogue import LABELS, SUB_INDICATORS
 from tasks.metrics.cells import Units
 from tasks.metrics.simulator_health import Heard
+from tasks.metrics.words import Said
 
 Read = Callable[[str], pl.DataFrame]
 
@@ -125,24 +125,33 @@ class Study:
         return _fill(cube, rows, rows["place"], judges, ("completed", "satisfaction")), judged[:, :, 0] == 1
 
     @cached_property
-    def heard(self) -> list[Heard]:
+    def heard(self) -> Heard:
         """The user's side of every conversation [C]; nothing of a missing one."""
-        turns: dict[int, list[dict[str, object]]] = {}
-        columns = ["place", "turn_index", "user_text", "label_reasks", "role_breaks"]
-        for row in self.turns.select(columns).iter_rows(named=True):
-            turns.setdefault(row["place"], []).append(row)
-        columns = ["final_user_text", "final_intent", "fault", "final_label_reasks", "final_role_breaks"]
-        rows = self.conversations.select(columns).iter_rows(named=True)
-        return [_heard(turns.get(place, []), row) for place, row in enumerate(rows)]
+        ends = self.conversations.with_row_index("place")
+        turns = self.turns.select(pl.col("place").cast(pl.UInt32), "turn_index", text="user_text")
+        last = ends.select(
+            "place", pl.lit(None, turns.schema["turn_index"]).alias("turn_index"), text="final_user_text"
+        )
+        spoken = pl.concat([turns, last.drop_nulls("text")]).sort("place", "turn_index", nulls_last=True)
+        said = Said(spoken["text"], spoken["place"].to_numpy().astype(int), len(ends))
+        simulated = self.turns.filter(pl.col("turn_index") != 1)
+        asked = {
+            name: np.bincount(simulated["place"].to_numpy().astype(int), simulated[name].to_numpy(), len(ends))
+            + ends[f"final_{name}"].fill_null(0).to_numpy()
+            for name in ("label_reasks", "role_breaks")
+        }
+        seeded = (spoken["turn_index"] == 1).fill_null(value=False).to_numpy()
+        given_up = (ends["fault"] == "simulator").to_numpy()
+        return Heard(said, seeded, ends["final_intent"], **asked, given_up=given_up)
 
-    def list_user_sides(self) -> dict[tuple[str, str], tuple[list[tuple[str, ...]], list[int]]]:
+    def list_user_sides(self) -> dict[tuple[str, str], tuple[Said, np.ndarray]]:
         """By simulator and language, what the user said in each conversation that stands, and its seed's code."""
-        found: dict[tuple[str, str], tuple[list[tuple[str, ...]], list[int]]] = {}
-        for place in np.nonzero(self.present & ~self.void)[0]:
-            key = (str(self.units.keys["simulator"][place]), str(self.units.keys["language"][place]))
-            dialogues, clusters = found.setdefault(key, ([], []))
-            dialogues.append(self.heard[place].turns)
-            clusters.append(int(self.units.clusters[place]))
+        stands, keys = self.present & ~self.void, self.units.keys
+        found = {}
+        for pair in sorted({*zip(keys["simulator"][stands], keys["language"][stands], strict=True)}):
+            chosen = stands & self.units.where(dict(zip(("simulator", "language"), pair, strict=True)))
+            places = np.nonzero(chosen)[0]
+            found[pair] = (self.heard.said.only(places), self.units.clusters[places])
         return found
 
 
@@ -174,20 +183,6 @@ def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
         pl.lit("infra").alias("fault"),
         pl.lit("fault").alias("stop_reason"),
         pl.lit(0, dtype=pl.Int32).alias("t_actual"),
-    )
-
-
-def _heard(rows: Sequence[dict[str, Any]], ended: dict[str, Any]) -> Heard:
-    seeded = [str(row["user_text"]) for row in rows if row["turn_index"] == 1]
-    simulated = [row for row in rows if row["turn_index"] != 1]
-    texts, last = [str(row["user_text"]) for row in simulated], ended["final_user_text"]
-    return Heard(
-        seeded=seeded[0] if seeded else None,
-        simulated=tuple(texts if last is None else [*texts, last]),
-        final_intent=ended["final_intent"],
-        label_reasks=sum(row["label_reasks"] for row in simulated) + (ended["final_label_reasks"] or 0),
-        role_breaks=sum(row["role_breaks"] for row in simulated) + (ended["final_role_breaks"] or 0),
-        given_up=ended["fault"] == "simulator",
     )
 
 
