@@ -15,7 +15,7 @@ from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric, Rank
 from tasks.metrics.alpha_sweep import RankChange, compare_ranks
-from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
+from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.metrics.cells import Breakdown, CellMeasurer, Key
 from tasks.metrics.comparison_rows import (
     JudgePair,
@@ -74,13 +74,15 @@ class EytBench:
 
     @staticmethod
     def of(read: Read, panel: Sequence[str], settings: MetricsSection, bootstrap: Bootstrap) -> EytBench:
-        judgements = read("turn_judgements"), read("final_intent_judgements")
+        of_turns = read("turn_judgements", columns=("conversation_id", "turn_index", "judge", *SUB_INDICATORS))
+        of_ends = read("final_intent_judgements", columns=("conversation_id", "judge", "completed", "satisfaction"))
+        judgements = of_turns, of_ends
         return EytBench(load_study(read), *judgements, read("human_ratings"), tuple(panel), settings, bootstrap)
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
         """Every judge that has judged, sorted."""
-        return tuple(sorted({*self.turn_judgements["judge"], *self.final_judgements["judge"]}))
+        return tuple(sorted({*self.turn_judgements["judge"].unique(), *self.final_judgements["judge"].unique()}))
 
     @cached_property
     def measurer(self) -> CellMeasurer:
@@ -89,11 +91,22 @@ class EytBench:
     @cached_property
     def panel_turns(self) -> np.ndarray:
         """The panel's sub-scores [turns, judges, 15]."""
-        return self.study.turn_scores(self.turn_judgements, self.panel)
+        return self.turn_scores(self.panel)
+
+    def turn_scores(self, judges: Sequence[str]) -> np.ndarray:
+        """Sub-scores [turns, judges, 15] of some judges, NaN where unscored."""
+        everybody, scores = self._every_score
+        return scores[:, [everybody.index(judge) for judge in judges]].astype(float)
+
+    @cached_property
+    def _every_score(self) -> tuple[list[str], np.ndarray]:
+        """All judges, those of the panel that have not judged too, and their sub-scores in single floats, as stored."""
+        everybody = sorted({*self.judges, *self.panel})
+        return everybody, self.study.turn_scores(self.turn_judgements, everybody)
 
     def judged(self, judges: Sequence[str]) -> list[Observed]:
         """The judged metrics of a panel."""
-        turns = self.study.turn_scores(self.turn_judgements, judges)
+        turns = self.turn_scores(judges)
         final, there = self.study.final_scores(self.final_judgements, judges)
         return compute_judged_metrics(self.study, turns, final, there, self.settings)
 
@@ -146,7 +159,7 @@ class EytBench:
         }
 
     def _judge_pairs(self) -> Iterator[JudgePair]:
-        turns = self.study.turn_scores(self.turn_judgements, self.judges)
+        turns = self.turn_scores(self.judges)
         final, _ = self.study.final_scores(self.final_judgements, self.judges)
         for a, b in combinations(range(len(self.judges)), 2):
             yield JudgePair(
@@ -208,7 +221,7 @@ class EytBench:
 
     def _dimensions(self, judges: Sequence[str]) -> np.ndarray:
         """Turn scores [turns, judges, 3], 0–5."""
-        cube = self.study.turn_scores(self.turn_judgements, judges)
+        cube = self.turn_scores(judges)
         return np.stack([dimension_scores(cube[:, place]) for place in range(len(judges))], axis=1)
 
     def _rated(self) -> Iterator[Rated]:

@@ -19,8 +19,13 @@ from tasks.metrics.cells import Units
 from tasks.metrics.simulator_health import Heard
 from tasks.metrics.words import Said
 
-Read = Callable[[str], pl.DataFrame]
+Read = Callable[..., pl.DataFrame]
 
+TURN_COLUMNS = (
+    *("conversation_id", "turn_index", "user_text", "perception_fault", "label_reasks", "role_breaks"),
+    *(f"{side}_{label}" for label in LABELS for side in ("gold", "predicted")),
+)
+"""Of `conversation_turns`, what is held here; of the answers only whether there is one."""
 CONDITIONS = ("simulator", "persona_to_target", "protocol")
 """Columns of `conversations` that two conversations must have in common to be compared."""
 VOIDING = ("infra", "simulator")
@@ -29,8 +34,8 @@ VOIDING = ("infra", "simulator")
 
 @dataclass(frozen=True)
 class Study:
-    """`conversations` has one row a conversation, missing ones last (conversation_id null); `turns` one row a
-    turn in order, with `place`, its conversation's row, and `position`, 1-based within it."""
+    """`conversations` has one row a conversation, missing ones last (conversation_id null); `turns` one row a turn in
+    order, with `place`, its conversation's row, `position`, 1-based within it, and whether it was `answered`."""
 
     conversations: pl.DataFrame
     turns: pl.DataFrame
@@ -76,8 +81,7 @@ class Study:
     @cached_property
     def failed(self) -> np.ndarray:
         """Mask [N]: the turn at which the target failed; its predictions are wrong whatever they were."""
-        unanswered = self.turns["assistant_text"].is_null().to_numpy()
-        return unanswered & self.target_fault[self.conversation]
+        return ~self.turns["answered"].to_numpy() & self.target_fault[self.conversation]
 
     @cached_property
     def lost(self) -> np.ndarray:
@@ -108,10 +112,10 @@ class Study:
         return np.stack(columns, axis=1)
 
     def turn_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
-        """Sub-scores [N, judges, 15], NaN where unscored."""
+        """Sub-scores [N, judges, 15], as single floats, NaN where unscored."""
         places = self.turns.select("conversation_id", "turn_index").with_row_index("turn")
         rows = judgements.join(places, on=["conversation_id", "turn_index"], how="inner")
-        cube = np.full((len(self.turns), len(judges), len(SUB_INDICATORS)), np.nan)
+        cube = np.full((len(self.turns), len(judges), len(SUB_INDICATORS)), np.nan, dtype=np.float32)
         return _fill(cube, rows, rows["turn"], judges, SUB_INDICATORS)
 
     def final_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -163,8 +167,12 @@ def load_study(read: Read) -> Study:
     )
     conversations = pl.concat([held, _missing(held, seeds)], how="diagonal")
     places = conversations.select("conversation_id").with_row_index("place")
+    key = ["conversation_id", "turn_index"]
+    unanswered = read("conversation_turns", pl.col("assistant_text").is_null(), key)
     turns = (
-        read("conversation_turns")
+        read("conversation_turns", columns=TURN_COLUMNS)
+        .join(unanswered.with_columns(answered=False), on=key, how="left")
+        .with_columns(pl.col("answered").fill_null(value=True))
         .join(places, on="conversation_id", how="inner")
         .sort("place", "turn_index")
         .with_columns((pl.int_range(pl.len()).over("place") + 1).alias("position"))
@@ -190,14 +198,17 @@ def _fill(
     cube: np.ndarray, rows: pl.DataFrame, places: pl.Series, judges: Sequence[str], columns: Sequence[str]
 ) -> np.ndarray:
     """Puts the columns of `rows` into a cube [places, judges, columns]; rows of other judges are left out."""
+    ours = rows.with_columns(places.alias("at")).filter(pl.col("judge").is_in(list(judges)))
     code = {judge: place for place, judge in enumerate(judges)}
-    codes = np.array([code.get(judge, -1) for judge in rows["judge"]], dtype=int)
-    values = rows.select(pl.col(list(columns)).cast(pl.Float64)).to_numpy()
-    ours = codes >= 0
-    cube[places.to_numpy()[ours], codes[ours]] = values[ours]
+    codes = ours["judge"].replace_strict(code, return_dtype=pl.Int64).to_numpy().astype(int)
+    at = ours["at"].to_numpy().astype(int)
+    for number, column in enumerate(columns):
+        cube[at, codes, number] = ours[column].cast(pl.Float64).to_numpy()
     return cube
 
 
 def _texts(frame: pl.DataFrame, column: str) -> np.ndarray:
-    """A text column as objects, None where null."""
-    return np.array([*frame[column].to_list(), None], dtype=object)[:-1]
+    """A text column as objects, None where null; equal texts are one object."""
+    distinct = frame[column].unique().drop_nulls()
+    codes = frame[column].cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).fill_null(len(distinct))
+    return np.array([*distinct, None], dtype=object)[codes.to_numpy()]
