@@ -81,7 +81,7 @@ class DemoBench:
             return [], [], []
         scores = self.scores(self.panel)
         rows = [
-            *self.measurer.rows("demo", [*scores, *self._faults()], CELLS),
+            *self.measurer.rows("demo", [*scores, *self.faults()], CELLS),
             *self.measurer.rows("demo", scores, BY_GOAL),
             *self.measurer.rows("demo", [each for each in scores if each.metric in OF_INTERACTION], PLAYED),
             *self.measurer.family_rows("demo", scores, GROUPS, families),
@@ -124,7 +124,7 @@ class DemoBench:
         )
         return [replace(each, partly=True) for each in self.scores(judges, compared)]
 
-    def _faults(self) -> list[Observed]:
+    def faults(self) -> list[Observed]:
         """Shares of the interactions that a fault made void, and, of the others, that the target's own fault ended."""
         before = np.full(len(self.study.predictions), np.nan)
         played = np.zeros(len(before), dtype=bool)
