@@ -16,7 +16,7 @@ from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Comparison, Metric, Rank
 from tasks.metrics.alpha_sweep import RankChange, compare_ranks
-from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS
+from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.metrics.cells import Breakdown, CellMeasurer, Key
 from tasks.metrics.comparison_rows import (
     Comparer,
@@ -76,14 +76,15 @@ class EytBench:
         read: Read, panel: Sequence[str], settings: MetricsSection, bootstrap: Bootstrap, tried: Sequence[str] = ()
     ) -> EytBench:
         """`tried`: the targets that conversations were held with, those too of whom none is left."""
-        judgements = read("turn_judgements"), read("final_intent_judgements")
+        of_turns = read("turn_judgements", columns=("conversation_id", "turn_index", "judge", *SUB_INDICATORS))
+        of_ends = read("final_intent_judgements", columns=("conversation_id", "judge", "completed", "satisfaction"))
         study = load_study(read, tried)
-        return EytBench(study, *judgements, read("human_ratings"), tuple(panel), settings, bootstrap)
+        return EytBench(study, of_turns, of_ends, read("human_ratings"), tuple(panel), settings, bootstrap)
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
         """Every judge that has judged, sorted."""
-        return tuple(sorted({*self.turn_judgements["judge"], *self.final_judgements["judge"]}))
+        return tuple(sorted({*self.turn_judgements["judge"].unique(), *self.final_judgements["judge"].unique()}))
 
     @cached_property
     def measurer(self) -> CellMeasurer:
@@ -92,11 +93,22 @@ class EytBench:
     @cached_property
     def panel_turns(self) -> np.ndarray:
         """The panel's sub-scores [turns, judges, 15]."""
-        return self.study.turn_scores(self.turn_judgements, self.panel)
+        return self.turn_scores(self.panel)
+
+    def turn_scores(self, judges: Sequence[str]) -> np.ndarray:
+        """Sub-scores [turns, judges, 15] of some judges, NaN where unscored."""
+        everybody, scores = self._every_score
+        return scores[:, [everybody.index(judge) for judge in judges]].astype(float)
+
+    @cached_property
+    def _every_score(self) -> tuple[list[str], np.ndarray]:
+        """All judges, those of the panel that have not judged too, and their sub-scores in single floats, as stored."""
+        everybody = sorted({*self.judges, *self.panel})
+        return everybody, self.study.turn_scores(self.turn_judgements, everybody)
 
     def judged(self, judges: Sequence[str], targets: Collection[str] | None = None) -> list[Observed]:
         """The judged metrics of a panel; with `targets`, of no others."""
-        turns = self.study.turn_scores(self.turn_judgements, judges)
+        turns = self.turn_scores(judges)
         final, there = self.study.final_scores(self.final_judgements, judges)
         if targets is not None:
             others = ~np.isin(self.study.units.keys["target"].astype(str), sorted(targets))
@@ -177,7 +189,7 @@ class EytBench:
         }
 
     def _judge_pairs(self) -> Iterator[JudgePair]:
-        turns = self.study.turn_scores(self.turn_judgements, self.judges)
+        turns = self.turn_scores(self.judges)
         final, _ = self.study.final_scores(self.final_judgements, self.judges)
         for a, b in combinations(range(len(self.judges)), 2):
             yield JudgePair(
@@ -239,7 +251,7 @@ class EytBench:
 
     def _dimensions(self, judges: Sequence[str]) -> np.ndarray:
         """Turn scores [turns, judges, 3], 0–5."""
-        cube = self.study.turn_scores(self.turn_judgements, judges)
+        cube = self.turn_scores(judges)
         return np.stack([dimension_scores(cube[:, place]) for place in range(len(judges))], axis=1)
 
     def _rated(self) -> Iterator[Rated]:

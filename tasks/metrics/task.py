@@ -64,6 +64,7 @@ from tasks.metrics.model_rows import (
 )
 from tasks.metrics.real_users import read_real_users, read_seed_users
 from tasks.metrics.repeats import measure_position, measure_retest
+from tasks.metrics.words import Said
 
 READS = (
     "awareness_items",
@@ -184,7 +185,8 @@ def _compare_users(context: StageContext, study: Study, bootstrap: Bootstrap) ->
     for (simulator, language), (dialogues, clusters) in sides.items():
         if language in real:
             people = real[language]
-            for found in compare_users(dialogues, clusters, people.dialogues, section.mattr_window, bootstrap):
+            theirs = Said.of(people.dialogues)
+            for found in compare_users(dialogues, clusters, theirs, section.mattr_window, bootstrap):
                 yield _make_likeness_row(simulator, language, people.name, found)
 
 
