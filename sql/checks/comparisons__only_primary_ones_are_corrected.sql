@@ -1,10 +1,13 @@
--- one row per comparison of a descriptive metric with a corrected p, and of a primary one without one beside its p, or
--- with one that is below the least there can be
+-- one row per comparison of a descriptive metric (or of head to head) with a corrected p, and of a tested one without one
+-- beside its p, or with one that is below the least there can be
 with
 
 comparisons as (
 
-    select * from comparisons
+    select
+        *,
+        is_primary and kind <> 'pairs' as is_tested,
+    from comparisons
 
 ),
 
@@ -22,9 +25,9 @@ miscorrected as (
         is_primary,
     from comparisons
     where
-        (not is_primary and coalesce(p_holm, p_holm_least) is not null)
-        or (is_primary and (p is null) <> (p_holm is null))
-        or (is_primary and p_holm_least is null)
+        (not is_tested and coalesce(p_holm, p_holm_least) is not null)
+        or (is_tested and (p is null) <> (p_holm is null))
+        or (is_tested and p_holm_least is null)
         or p_holm < p_holm_least - 1e-9
 
 )

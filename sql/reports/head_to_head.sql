@@ -20,7 +20,7 @@ pairs as (
         difference,
         ci_low as difference_low,
         ci_high as difference_high,
-        p_holm,
+        is_apart,
         n,
     from comparisons
     where kind = 'pairs'

@@ -106,15 +106,18 @@ class Paired:
         enough = np.array([each.any() and int(each[each > 0].min()) >= FEWEST for each in counted])
         return Paired(found, drawn, effects, widening(effects, design), dialogues, enough)
 
+    def measure(self) -> list[Difference]:
+        """Each difference by itself, with its interval and p."""
+        drawn = spread(self.resampled, self.whole, self.by)
+        each = zip(self.whole, drawn.T, self.dialogues, self.enough, strict=True)
+        return [_difference(float(whole), drawn, int(n), bool(enough)) for whole, drawn, n, enough in each]
+
 
 def paired_differences(
     pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap, design: Design | None = None
 ) -> list[Difference]:
     """The difference of each pair, over the dialogues that both of the pair have."""
-    paired = Paired.of(pairs, bootstrap, design)
-    drawn = spread(paired.resampled, paired.whole, paired.by)
-    each = zip(paired.whole, drawn.T, paired.dialogues, paired.enough, strict=True)
-    return [_difference(float(whole), drawn, int(n), bool(enough)) for whole, drawn, n, enough in each]
+    return Paired.of(pairs, bootstrap, design).measure()
 
 
 def unpaired_differences(

@@ -103,12 +103,6 @@ class Comparer:
                     found.append(Compared(each.metric, (best, other), difference, each.panel if each.partly else ()))
             yield from self._rows("best", key, found)
 
-    def compare_all(self, observed: Sequence[Observed], groups: Sequence[Breakdown]) -> Iterator[Comparison]:
-        """Every two targets on each primary metric: the first by name less the second."""
-        primary = [each for each in observed if each.metric in self.primary]
-        pairs = list(combinations(self.measurer.units.values("target"), 2))
-        yield from self.compare_pairs("pairs", primary, groups, pairs)
-
     def compare_pairs(
         self,
         kind: ComparisonKind,
@@ -173,7 +167,7 @@ class Comparer:
         """The rows of one cell, with Holm's correction over those of its primary metrics. What cannot be computed is a
         row only beside the best."""
         there = [each for each in compared if kind == "best" or each.found.difference is not None]
-        family = [each for each in there if each.metric in self.primary]
+        family = [each for each in there if each.metric in self.primary and kind != "pairs"]
         corrected = holm([each.found.p for each in family])
         p_holm = {id(each): p for each, p in zip(family, corrected, strict=True)}
         tests = sum(each.found.p is not None for each in family)
@@ -197,17 +191,37 @@ class Comparer:
                 p=each.found.p,
                 p_holm=p_holm.get(id(each)),
                 is_primary=primary,
-                p_holm_least=least_holm(tests, self.measurer.bootstrap.resamples) if primary else None,
+                p_holm_least=least_holm(tests, self.measurer.bootstrap.resamples) if each in family else None,
                 n=each.found.n,
                 is_reversed=kind == "best" and difference is not None and sign * difference < -ROUNDING,
                 judges=list(each.judges),
+                is_apart=None,
             )
 
     def rank_targets(self, observed: Sequence[Observed], groups: Sequence[Breakdown]) -> Iterator[Rank]:
         """Each target's place by each metric that has a better end, in each cell of the groups, and the places that the
-        data leave it: every two targets are compared on what both have done, all pairs of a metric and cell (all those
-        of the primary metrics together) with 95 % confidence. A target that nobody surely beats is in the confidence
-        set of the best, unless it has given nothing at all."""
+        data leave it. A target that nobody surely beats is in the confidence set of the best, unless it has given
+        nothing at all."""
+        for key, failed, standing in self.stand(observed, groups):
+            yield from self._ranks(key, standing, failed)
+
+    def rank_and_compare(
+        self, observed: Sequence[Observed], groups: Sequence[Breakdown]
+    ) -> tuple[list[Rank], list[Comparison]]:
+        """The ranks, and the pairs of targets that they rest on, those of the primary metrics."""
+        ranks, pairs = list[Rank](), list[Comparison]()
+        for key, failed, standing in self.stand(observed, groups):
+            ranks += self._ranks(key, standing, failed)
+            if standing.observed.metric in self.primary:
+                pairs += self._pairs(key, standing)
+        return ranks, pairs
+
+    def stand(
+        self, observed: Sequence[Observed], groups: Sequence[Breakdown]
+    ) -> Iterator[tuple[Mapping[str, str], set[str], _Standing]]:
+        """How the targets stand to one another by each metric that has a better end, in each cell of the groups: every
+        two are compared on what both have done, all pairs of a metric and cell (all those of the primary metrics
+        together) with 95 % confidence. Also the targets that have given nothing at all."""
         compared = _comparable(observed)
         families = [[each for each in compared if each.metric in self.primary]]
         families += [[each] for each in compared if each.metric not in self.primary]
@@ -218,8 +232,15 @@ class Comparer:
                 places = {target: members[target] for target in targets}
                 standing = [_Standing.of(each, places, self.measurer) for each in family]
                 _tell_apart(standing, self.measurer)
-                for each in standing:
-                    yield from self._ranks(key, each, failed)
+                yield from ((key, failed, each) for each in standing)
+
+    def _pairs(self, key: Mapping[str, str], standing: _Standing) -> Iterator[Comparison]:
+        """The pairs of a standing that have something in common."""
+        judges = standing.observed.panel if standing.observed.partly else ()
+        told = {(one.targets): apart for one, apart in standing.told}
+        compared = [Compared(one.metric, one.targets, one.found, judges) for one, _ in standing.told]
+        for row in self._rows("pairs", key, compared):
+            yield row.model_copy(update={"is_apart": told[row.target_a, row.target_b]})
 
     def _ranks(self, key: Mapping[str, str], standing: _Standing, failed: set[str]) -> Iterator[Rank]:
         metric, values = standing.observed.metric, standing.values
@@ -250,6 +271,8 @@ class _Standing:
     places: Mapping[str, np.ndarray]
     values: dict[str, float]
     surely: dict[str, list[int]]
+    told: list[tuple[Compared, bool]]
+    """The pairs, each with whether its two are surely not equal."""
 
     @staticmethod
     def of(observed: Observed, places: Mapping[str, np.ndarray], measurer: CellMeasurer) -> _Standing:
@@ -258,7 +281,7 @@ class _Standing:
             target: measurer.measure([observed], _mask(where, size))[0].value for target, where in places.items()
         }
         values = {target: value for target, value in measured.items() if value is not None}
-        return _Standing(observed, places, values, {target: [0, 0] for target in values})
+        return _Standing(observed, places, values, {target: [0, 0] for target in values}, [])
 
     @property
     def sign(self) -> float:
@@ -288,9 +311,11 @@ def _tell_apart(several: Sequence[_Standing], measurer: CellMeasurer) -> None:
     drawn, of_drawn = (np.concatenate(each, axis=1) for each in ([one.resampled for one in paired], drawn_errors))
     apart = iter(find_apart(whole, np.concatenate(errors), drawn, of_drawn))
     for each, differences in zip(several, paired, strict=True):
-        for (one, other), difference in zip(each.pairs, differences.whole, strict=True):
-            if next(apart):
-                ahead, behind = (one, other) if each.sign * difference > 0 else (other, one)
+        for (one, other), found in zip(each.pairs, differences.measure(), strict=True):
+            surely = bool(next(apart))
+            each.told.append((Compared(each.observed.metric, (one, other), found), surely))
+            if surely:
+                ahead, behind = (one, other) if each.sign * (found.difference or 0.0) > 0 else (other, one)
                 each.surely[behind][0] += 1
                 each.surely[ahead][1] += 1
 

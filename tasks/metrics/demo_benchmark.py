@@ -93,10 +93,10 @@ class DemoBench:
         compared = [
             *comparer.compare_targets(observed, GROUPS),
             *comparer.compare_judges(list(self._judge_pairs()), GROUPS),
-            *comparer.compare_all(observed, GROUPS),
             *comparer.compare_pairs("thinking", observed, GROUPS, thinking_pairs),
         ]
-        return rows, compared, list(comparer.rank_targets(observed, GROUPS))
+        ranks, pairs = comparer.rank_and_compare(observed, GROUPS)
+        return rows, [*compared, *pairs], ranks
 
     def scores(self, judges: Sequence[str], targets: Collection[str] | None = None) -> list[Observed]:
         """The scores of a panel; with `targets`, of no others."""

@@ -159,11 +159,11 @@ class EytBench:
         compared = [
             *comparer.compare_targets(observed, GROUPS),
             *comparer.compare_judges(list(self._judge_pairs()), GROUPS),
-            *comparer.compare_all(observed, GROUPS),
             *comparer.compare_pairs("thinking", observed, GROUPS, thinking_pairs),
             *comparer.compare_pools([*objective, *panel]),
         ]
-        return rows, compared, list(comparer.rank_targets(observed, GROUPS))
+        ranks, pairs = comparer.rank_and_compare(observed, GROUPS)
+        return rows, [*compared, *pairs], ranks
 
     def _sliced(self, trajectory: Trajectory) -> Iterator[Metric]:
         sliced = compute_sliced_metrics(self.study, trajectory, self.panel_turns, self.settings.panel_rule)

@@ -256,16 +256,15 @@ def draw_matrix(answer: QueryResult, board: Board, metric: str) -> Matrix | None
         record = found.get((row, column))
         if record is None:
             return Score("" if row == column else numbers.MISSING, "", "")
-        told = record["p_holm"] is not None and record["p_holm"] <= LEVEL
-        mark = ("ahead" if sign * record["difference"] > 0 else "behind") if told else ""
+        mark = ("ahead" if sign * record["difference"] > 0 else "behind") if record["is_apart"] else ""
         interval = numbers.interval(record["difference_low"], record["difference_high"], unit)
         plus = "+" if record["difference"] > 0 else ""
         value = f"{plus}{numbers.number(record['difference'], unit)}"
-        return Score(value, interval, numbers.count(record["n"]), f"p {numbers.p_value(record['p_holm'])}", mark)
+        return Score(value, interval, numbers.count(record["n"]), mark=mark)
 
     return Matrix(
-        f"Head to head on {declared.label}: the row's less the column's on what both have done; coloured where p after "
-        f"Holm's correction is at most {LEVEL}.",
+        f"Head to head on {declared.label}: the row's less the column's on what both have done; coloured where the two "
+        "are surely not equal, with 95\u00a0% confidence over all pairs together, as in the ranks.",
         board.targets,
         tuple(tuple(cell(row, column) for column in board.targets) for row in board.targets),
         answer,

@@ -256,6 +256,7 @@ def _evaluation() -> Rows:
             )
             for kind, pool, pool_b in (
                 ("best", "x", None),
+                ("pairs", None, None),
                 ("judges", "a", None),
                 ("thinking", None, None),
                 ("pools", "a", "b"),

@@ -270,12 +270,15 @@ def test_a_long_table_says_what_it_leaves_out() -> None:
 
 
 def test_head_to_head_every_pair_stands_twice_with_its_sign_turned() -> None:
-    columns = ("target_a", "target_b", "metric", "difference", "difference_low", "difference_high", "p_holm", "n")
+    columns = ("target_a", "target_b", "metric", "difference", "difference_low", "difference_high", "is_apart", "n")
     pairs = QueryResult(
         "head_to_head",
         "-- ?",
         columns,
-        (("a", "b", "drift_latent", -0.25, -0.5, -0.125, 0.01, 9), ("a", "c", "drift_latent", 0.5, -0.5, 1.5, 0.4, 8)),
+        (
+            ("a", "b", "drift_latent", -0.25, -0.5, -0.125, True, 9),
+            ("a", "c", "drift_latent", 0.5, -0.5, 1.5, False, 8),
+        ),
     )
     scored = [row(target, "drift_latent", value) for target, value in (("a", 0.1), ("b", 0.35), ("c", 0.6))]
     board = read_board(answer(*scored), ["drift_latent"])

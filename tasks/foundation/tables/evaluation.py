@@ -288,6 +288,10 @@ class Comparison(Row):
         description="where judges of the panel are absent from a target: those that it rests on; empty: it rests on "
         "the whole panel, or needs none"
     )
+    is_apart: bool | None = Field(
+        description="of pairs: the two are surely not equal, with 95 % confidence over all pairs and primary metrics of "
+        "the cell together, as in ranks; null: of another kind"
+    )
 
 
 class Rank(Row):
