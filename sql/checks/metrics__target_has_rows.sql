@@ -1,4 +1,5 @@
--- one row per target with a score in the metrics and no prediction, interaction or conversation
+-- one row per target with a score in the metrics and no prediction, interaction or conversation; that all of them are
+-- void is no score
 with
 
 targets as (
@@ -15,7 +16,7 @@ scored as (
 
     select distinct target
     from metrics
-    where target is not null and n > 0
+    where target is not null and n > 0 and metric <> 'void_share'
 
 ),
 

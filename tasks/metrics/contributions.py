@@ -32,7 +32,7 @@ from tasks.metrics.eyt_metrics import (
     compute_sweep_metrics,
 )
 from tasks.metrics.eyt_study import Study
-from tasks.metrics.observed import Observed
+from tasks.metrics.observed import Observed, make_part
 
 _UNUSED = Bootstrap(1, 0)
 
@@ -71,6 +71,7 @@ class Rested:
     n_fault: int
     panel: tuple[str, ...]
     _observed: Observed
+    _pulls: np.ndarray
     _described: pl.DataFrame
     _order: np.ndarray
 
@@ -81,7 +82,7 @@ class Rested:
         """Those at some places of the order: worst value first; without a better end, the one that pulls most; what is
         unscored or void last."""
         chosen = self._order[first : None if most is None else first + most]
-        own, pull = _alone(self._observed)[chosen], _pulls(self._observed)[chosen]
+        own, pull = _alone(self._observed)[chosen], self._pulls[chosen]
         counts = (self._observed.n, self._observed.unscored, self._observed.fault)
         return [
             Contribution(
@@ -120,10 +121,11 @@ def _with_panel(row: Mapping[str, Any], read: Read, panel: Sequence[str], settin
     targets = _targets_of(cut.pop("family", None), read)
     judges = [row["judge"]] if row["judge"] else list(panel)
     if row["benchmark"] == "demo":
-        demo = DemoBench.of(read, judges, settings.primary.demo, _UNUSED)
+        demo = DemoBench.of(read, judges, (), _UNUSED)
         units, described, observed = demo.study.units, _describe_demo(demo), _demo_metrics(demo)
     else:
-        eyt = EytBench.of(read, judges, settings, _UNUSED)
+        lost = [row["target"]] if row["target"] and not row["n"] else []
+        eyt = EytBench.of(read, judges, settings, _UNUSED, lost)
         units, described = eyt.study.units, eyt.study.conversations.select(EYT_UNIT)
         observed = _eyt_metrics(eyt, read("turn_drifts"), cut, row["metric"])
     alike = [each for each in observed if each.metric == row["metric"] and each.slice == cut]
@@ -189,20 +191,22 @@ def _rest(
     mask = units.where(key)
     if targets is not None:
         mask &= np.isin(units.keys["target"].astype(str), targets)
-    there = mask & ((observed.n > 0) | (observed.unscored > 0) | (observed.fault > 0))
     if not mask.any():
         return None
-    cell = observed.only(np.nonzero(there)[0])
-    value = observed.formula(observed.columns[mask].sum(axis=0))
+    there = mask & observed.there
+    part, design = make_part(observed.only(mask), np.arange(int(mask.sum())), units.pools[mask])
+    pulls = part.pulls(design)[observed.there[mask]]
+    cell = observed.only(there)
     return Rested(
-        value=_or_none(float(value)),
+        value=_or_none(part.value(design)),
         n=int(cell.n.sum()),
         n_unscored=int(cell.unscored.sum()),
         n_fault=int(cell.fault.sum()),
         panel=panel,
         _observed=cell,
+        _pulls=pulls,
         _described=described.filter(there),
-        _order=_order(cell),
+        _order=_order(cell, pulls),
     )
 
 
@@ -216,15 +220,9 @@ def _alone(observed: Observed) -> np.ndarray:
     return np.where(observed.n > 0, own, np.nan)
 
 
-def _pulls(observed: Observed) -> np.ndarray:
-    """The value of all units less that of all others, for each unit [units]."""
-    total = observed.columns.sum(axis=0)
-    return np.asarray(observed.formula(total) - observed.formula(total[None, :] - observed.columns), dtype=float)
-
-
-def _order(observed: Observed) -> np.ndarray:
+def _order(observed: Observed, pulls: np.ndarray) -> np.ndarray:
     own, better = _alone(observed), METRICS[observed.metric].better
-    rank = {"high": own, "low": -own, None: -np.abs(_pulls(observed))}[better]
+    rank = {"high": own, "low": -own, None: -np.abs(pulls)}[better]
     rank = np.where(np.isnan(own), np.inf, np.where(np.isnan(rank), np.inf, rank))
     last = np.where(observed.n > 0, 0, np.where(observed.unscored > 0, 1, 2))
     return np.lexsort((np.arange(len(rank)), rank, last))

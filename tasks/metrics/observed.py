@@ -161,6 +161,14 @@ def measure(
     ]
 
 
+def make_part(observed: Observed, clusters: np.ndarray, pools: np.ndarray) -> tuple[Part, Design]:
+    """A metric over its units as what is resampled, and how their clusters lie: `clusters` and `pools` are codes
+    [units]."""
+    design = Sample(clusters, pools).design
+    pool_of = design.strata[np.unique(clusters, return_inverse=True)[1].ravel()]
+    return _part(observed, clusters, pool_of), design
+
+
 def _part(observed: Observed, clusters: np.ndarray, pool_of: np.ndarray) -> Part:
     """A slice (a turn, a gold label) that only some pools have is one of these pools."""
     pools = np.unique(pool_of[observed.n > 0]).tolist() if observed.slice else None

@@ -3,13 +3,14 @@ otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
 import polars as pl
 
+from tasks.foundation.run.context import select_rows
 from tasks.foundation.settings.sections import JudgingSection, MetricsSection, SubsampleSection
 from tasks.foundation.tables import TABLES
 from tasks.metrics.catalogue import METRICS, Metric
@@ -129,20 +130,23 @@ def _rest(reading: Reading, row: Record) -> Rested | None:
     return find_contributions(row, _reader(reading, row), panels, section)
 
 
-def _reader(reading: Reading, row: Record) -> Callable[[str], pl.DataFrame]:
+def _reader(reading: Reading, row: Record) -> Callable[..., pl.DataFrame]:
     """Reads each table once, and of those with targets only what the cell can have."""
 
     @cache
-    def read(table: str) -> pl.DataFrame:
+    def whole(table: str) -> pl.DataFrame:
         if row["target"] is None:
             return reading.frame(table)
         if table in OF_A_TARGET or table == "awareness_scores":
             return reading.frame(table, {"target": [row["target"]]})
-        whole = {"conversation_id": "conversations", "interaction_id": "interactions"}
-        for column, owner in whole.items():
+        owners = {"conversation_id": "conversations", "interaction_id": "interactions"}
+        for column, owner in owners.items():
             if column in TABLES[table].columns and table != owner:
-                return reading.frame(table, {column: read(owner)[column].to_list()})
+                return reading.frame(table, {column: whole(owner)[column].to_list()})
         return reading.frame(table)
+
+    def read(table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        return select_rows(whole(table), where, columns)
 
     return read
 

@@ -78,15 +78,20 @@ class Part:
             return values[0]
         return np.mean(values, axis=0) if values else np.full(len(by_stratum[0]) if by_stratum else 1, np.nan)
 
-    def effects(self, design: Design) -> np.ndarray:
-        """How much each cluster adds to the value [clusters]: the value less that without it; 0 where either is not
-        defined."""
+    def pulls(self, design: Design) -> np.ndarray:
+        """The value less that without each cluster [clusters]; NaN where either is not defined, 0 of a cluster in none
+        of the strata that count."""
         chosen = range(len(design.rows)) if self.strata is None else self.strata
         found = np.zeros(len(self.sums))
         for stratum in chosen:
             rows = design.rows[stratum]
             whole = self.sums[rows].sum(axis=0)
             found[rows] = (self.formula(whole) - self.formula(whole - self.sums[rows])) / len(chosen)
+        return found
+
+    def effects(self, design: Design) -> np.ndarray:
+        """How much each cluster adds to the value [clusters]: `pulls`, and 0 where they are not defined."""
+        found = self.pulls(design)
         return np.where(np.isfinite(found), found, 0.0)
 
 
