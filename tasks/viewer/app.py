@@ -117,6 +117,7 @@ class StrictHeaders:
 
 def _answer(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     usual = {"state": None, "cited": None, "asked_state": request.query_params.get("commit")}
+    usual["here"] = request.url.path
     html = render(template, **{**usual, **values})
     return HTMLResponse(html.encode("utf-8", "replace"), status)
 
