@@ -38,6 +38,7 @@ COMMANDS = {
     "run": "run:run",
     "evaluate": "evaluate:evaluate",
     "report": "outputs:report",
+    "board": "board:board",
     "view": "view:view",
     "trace": "trace:app",
     "release": "outputs:release",

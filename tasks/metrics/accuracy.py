@@ -59,7 +59,7 @@ def accuracy(
 
 def label_f1(metric: str, gold: np.ndarray, predicted: np.ndarray, turns: Turns) -> Observed:
     """Macro-F1 over the labels that occur in gold or prediction of the cell; None predicts no label."""
-    labels = sorted({label for label in [*gold[turns.counted], *predicted[turns.counted]] if label is not None})
+    labels = sorted({*gold[turns.counted], *predicted[turns.counted]} - {None})
     n = turns.sums(turns.counted)
     parts = []
     for chosen in (lambda g, p: g & p, lambda g, p: g, lambda g, p: p):

@@ -7,11 +7,12 @@ predicted latent intent with the text of the final intent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
-from tasks.foundation.stats.ranks import spearman
+from tasks.foundation.stats.ranks import spearman_by_group
 from tasks.foundation.tables.types import Language
 
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -23,31 +24,38 @@ CONSTANT = 1e-9
 """Cosines closer than this are the same."""
 
 
-def intent_text(label: str | None, definitions: Mapping[str, str]) -> str | None:
-    """`<label>: <definition>`; the label alone where it has none; None for no label."""
-    if label is None:
-        return None
-    return f"{label}: {definitions[label]}" if label in definitions else label
+def intent_texts(labels: pl.Series, definitions: Mapping[str, str]) -> pl.Series:
+    """`<label>: <definition>` of each; the label alone where it has none; null for no label."""
+    said = {label: f"{label}: {definition}" for label, definition in definitions.items()}
+    return labels.replace_strict(said, default=labels, return_dtype=pl.String)
 
 
-def pair_text(one: str | None, other: str | None) -> str | None:
-    """Both texts on two lines; None unless both are there."""
-    return None if one is None or other is None else f"{one}\n{other}"
+def pair_texts(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Both texts on two lines; null unless both are there."""
+    return one + "\n" + other
 
 
-def encode_texts(texts: Sequence[str | None], encode: Encode) -> dict[str, np.ndarray]:
+def encode_texts(texts: Iterable[pl.Series], encode: Encode) -> dict[str, np.ndarray]:
     """Unit vectors (float64) of the distinct texts, encoded in sorted order so that batches do not depend on rows."""
-    distinct = sorted({text for text in texts if text is not None})
+    distinct = sorted({text for each in texts for text in each.unique() if text is not None})
     if not distinct:
         return {}
     return dict(zip(distinct, encode(distinct).astype(np.float64), strict=True))
 
 
-def compute_turn_drifts(
-    gold: Sequence[str | None], predicted: Sequence[str | None], vectors: Mapping[str, np.ndarray]
-) -> np.ndarray:
+def compute_turn_drifts(gold: pl.Series, predicted: pl.Series, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     """1 − cosine of gold and predicted text [turns]: exactly 0 for equal texts, 1 for no (readable) prediction."""
-    return np.array([_drift(one, other, vectors) for one, other in zip(gold, predicted, strict=True)], dtype=float)
+    turns = pl.DataFrame({"gold": gold, "predicted": predicted}, schema={"gold": pl.String, "predicted": pl.String})
+    pairs = turns.unique()
+    drifts = [_drift(one, other, vectors) for one, other in pairs.iter_rows()]
+    found = turns.join(
+        pairs.with_columns(pl.Series("drift", drifts, dtype=pl.Float64)),
+        on=["gold", "predicted"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return found["drift"].to_numpy()
 
 
 def _drift(gold: str | None, predicted: str | None, vectors: Mapping[str, np.ndarray]) -> float:
@@ -64,24 +72,17 @@ def mean_by_conversation(values: np.ndarray, conversation: np.ndarray, conversat
     return np.divide(total, count, out=np.full(conversations, np.nan), where=count > 0)
 
 
-def alignment(position: np.ndarray, cosine: np.ndarray) -> float:
-    """Spearman's ρ between turn index and cosine [turns] of one dialogue, turns without a cosine (NaN) left out.
+def alignments(position: np.ndarray, cosine: np.ndarray, conversation: np.ndarray, conversations: int) -> np.ndarray:
+    """Spearman's ρ between turn index and cosine of each conversation [conversations]; turns [turns] in any order, and
+    without those that have no cosine (NaN).
 
     NaN with fewer than three turns or a constant series.
     """
     known = np.isfinite(cosine)
-    if known.sum() < FEWEST_TURNS or np.ptp(cosine[known]) < CONSTANT:
-        return np.nan
-    found = spearman(position[known], cosine[known])
-    return np.nan if found is None else found
-
-
-def alignments(position: np.ndarray, cosine: np.ndarray, conversation: np.ndarray, conversations: int) -> np.ndarray:
-    """Alignment of each conversation [conversations]; turns [turns] in any order."""
-    found = np.full(conversations, np.nan)
-    order = np.argsort(conversation, kind="stable")
-    edges = np.searchsorted(conversation[order], np.arange(conversations + 1))
-    for place in range(conversations):
-        turns = order[edges[place] : edges[place + 1]]
-        found[place] = alignment(position[turns], cosine[turns])
-    return found
+    position, cosine, conversation = position[known], cosine[known], conversation[known]
+    found = spearman_by_group(position, cosine, conversation, conversations)
+    lowest, highest = np.full(conversations, np.inf), np.full(conversations, -np.inf)
+    np.minimum.at(lowest, conversation, cosine)
+    np.maximum.at(highest, conversation, cosine)
+    few = np.bincount(conversation, minlength=conversations) < FEWEST_TURNS
+    return np.where(few | (highest - lowest < CONSTANT), np.nan, found)

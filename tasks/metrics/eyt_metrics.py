@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import polars as pl
 
 from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.settings.taxonomies import taxonomy
-from tasks.foundation.tables.evaluation import TurnDrift
+from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.languages import LANGUAGES
+from tasks.foundation.tables.types import HeldRows
 from tasks.foundation.texts.languages import language_of
 from tasks.metrics.accuracy import accuracy, label_f1, unreadable_share
 from tasks.metrics.catalogue import LABELS
@@ -23,9 +25,9 @@ from tasks.metrics.drift import (
     alignments,
     compute_turn_drifts,
     encode_texts,
-    intent_text,
+    intent_texts,
     mean_by_conversation,
-    pair_text,
+    pair_texts,
 )
 from tasks.metrics.eyt_study import Study
 from tasks.metrics.observed import Observed, mean_over_units
@@ -85,73 +87,66 @@ def compute_trajectory_metrics(study: Study, trajectory: Trajectory) -> list[Obs
 def trajectory_of(study: Study, encode_in: EncodeIn) -> Trajectory:
     """Encodes every label and final intent once."""
     gold, predicted = _texts(study.gold), _texts(study.predicted)
-    finals = [study.conversations["final_intent"][int(place)] for place in study.conversation]
-    said = [text for side in (gold, predicted) for texts in side.values() for text in texts]
+    finals = study.conversations["final_intent"].gather(study.conversation)
     encode = encode_in("en")
     assert encode is not None, "labels and definitions are English"
-    vectors = encode_texts([*said, *(final for final in finals if _language(final) == "en")], encode)
+    english = finals.filter(_in_language(finals, "en"))
+    vectors = encode_texts([*gold.values(), *predicted.values(), english], encode)
     drifts = {
         name: np.where(study.lost, np.nan, compute_turn_drifts(gold[name], predicted[name], vectors)) for name in gold
     }
     near = _near_finals(finals, predicted["latent"], vectors, encode_in)
-    told = np.array([text is not None for text in predicted["latent"]], dtype=bool) & ~study.lost
-    told &= np.array([final is not None for final in finals], dtype=bool)
+    told = (predicted["latent"].is_not_null() & finals.is_not_null()).to_numpy() & ~study.lost
     return Trajectory(drifts, np.where(told, near, np.nan))
 
 
-def make_drift_rows(study: Study, trajectory: Trajectory) -> list[TurnDrift]:
+def make_drift_rows(study: Study, trajectory: Trajectory) -> HeldRows:
     """The trajectory, a row a turn."""
-    columns = [*(trajectory.drifts[name] for name in ("latent", "explicit", "pair")), trajectory.near]
-    values = ([None if np.isnan(value) else float(value) for value in each] for each in zip(*columns, strict=True))
-    keys = study.turns.select("conversation_id", "turn_index").iter_rows()
-    return [
-        TurnDrift(
-            conversation_id=conversation_id,
-            turn_index=turn,
-            drift_latent=latent,
-            drift_explicit=explicit,
-            drift_pair=pair,
-            final_intent_cosine=near,
-        )
-        for (conversation_id, turn), (latent, explicit, pair, near) in zip(keys, values, strict=True)
-    ]
+    drifts = {f"drift_{name}": values for name, values in trajectory.drifts.items()}
+    values = pl.DataFrame({**drifts, "final_intent_cosine": trajectory.near}).fill_nan(None)
+    rows = study.turns.select("conversation_id", "turn_index").hstack(values)
+    return TABLES["turn_drifts"].holding(rows.to_arrow())
 
 
 def _near_finals(
-    finals: Sequence[str | None], latent: Sequence[str | None], vectors: Mapping[str, np.ndarray], encode_in: EncodeIn
+    finals: pl.Series, latent: pl.Series, vectors: Mapping[str, np.ndarray], encode_in: EncodeIn
 ) -> np.ndarray:
     """The cosine of each turn's latent intent with the final intent [turns]; NaN where no encoder here knows both
     languages."""
     near = np.full(len(finals), np.nan)
     for language in LANGUAGES:
-        turns = [turn for turn, final in enumerate(finals) if _language(final) == language]
-        if not turns:
+        turns = _in_language(finals, language)
+        if not turns.any():
             continue
-        ends, labels = [finals[turn] for turn in turns], [latent[turn] for turn in turns]
+        ends, labels = finals.filter(turns), latent.filter(turns)
         if language == "en":
-            near[turns] = 1 - compute_turn_drifts(ends, labels, vectors)
+            near[turns.to_numpy()] = 1 - compute_turn_drifts(ends, labels, vectors)
         elif (encode := encode_in(language)) is not None:
-            near[turns] = 1 - compute_turn_drifts(ends, labels, encode_texts([*ends, *labels], encode))
+            near[turns.to_numpy()] = 1 - compute_turn_drifts(ends, labels, encode_texts([ends, labels], encode))
         else:
             log.warning("no encoder here knows %s: final intents in it have no alignment", LANGUAGES[language])
-    if others := {final for final in finals if final is not None and _language(final) not in LANGUAGES}:
+    if others := {final for final in finals.unique() if final is not None and _language(final) not in LANGUAGES}:
         log.warning("%d final intents are in no language that an encoder here knows: no alignment", len(others))
     return near
 
 
+def _in_language(texts: pl.Series, language: str) -> pl.Series:
+    """Mask of the texts in a language."""
+    return texts.is_in([text for text in texts.unique() if text is not None and _language(text) == language])
+
+
 @lru_cache(maxsize=8192)  # the same few hundred final intents stand beside every turn
-def _language(text: str | None) -> str | None:
-    return language_of(text or "")
+def _language(text: str) -> str | None:
+    return language_of(text)
 
 
-def _texts(side: Callable[[str], np.ndarray]) -> dict[str, list[str | None]]:
+def _texts(side: Callable[[str], np.ndarray]) -> dict[str, pl.Series]:
     """The intent texts of one side by kind of drift: latent, explicit and pair."""
-    texts: dict[str, list[str | None]] = {}
+    texts: dict[str, pl.Series] = {}
     for label in ("latent", "explicit"):
         definitions = {one.name: one.definition for one in taxonomy(TAXONOMY[label]).labels}
-        texts[label] = [intent_text(name, definitions) for name in side(label)]
-    texts["pair"] = [pair_text(one, other) for one, other in zip(texts["explicit"], texts["latent"], strict=True)]
-    return texts
+        texts[label] = intent_texts(pl.Series(label, side(label).tolist(), dtype=pl.String), definitions)
+    return {**texts, "pair": pair_texts(texts["explicit"], texts["latent"])}
 
 
 def compute_judged_metrics(

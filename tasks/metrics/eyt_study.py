@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,9 +17,15 @@ from tasks.metrics.accuracy import Turns
 from tasks.metrics.catalogue import LABELS, SUB_INDICATORS
 from tasks.metrics.cells import Units
 from tasks.metrics.simulator_health import Heard
+from tasks.metrics.words import Said
 
-Read = Callable[[str], pl.DataFrame]
+Read = Callable[..., pl.DataFrame]
 
+TURN_COLUMNS = (
+    *("conversation_id", "turn_index", "user_text", "perception_fault", "label_reasks", "role_breaks"),
+    *(f"{side}_{label}" for label in LABELS for side in ("gold", "predicted")),
+)
+"""Of `conversation_turns`, what is held here; of the answers only whether there is one."""
 CONDITIONS = ("simulator", "persona_to_target", "protocol")
 """Columns of `conversations` that two conversations must have in common to be compared."""
 VOIDING = ("infra", "simulator")
@@ -29,8 +34,8 @@ VOIDING = ("infra", "simulator")
 
 @dataclass(frozen=True)
 class Study:
-    """`conversations` has one row a conversation, missing ones last (conversation_id null); `turns` one row a
-    turn in order, with `place`, its conversation's row, and `position`, 1-based within it."""
+    """`conversations` has one row a conversation, missing ones last (conversation_id null); `turns` one row a turn in
+    order, with `place`, its conversation's row, `position`, 1-based within it, and whether it was `answered`."""
 
     conversations: pl.DataFrame
     turns: pl.DataFrame
@@ -47,7 +52,8 @@ class Study:
             pl.concat_str(*parts[1:-1], separator="|").alias("condition"),
         )
         clusters = _texts(self.conversations, "chat_seed_id")
-        return Units(keys, clusters, made["task"].to_numpy(), made["condition"].to_numpy())
+        answered = (self.conversations["t_actual"] > 0).to_numpy()
+        return Units(keys, clusters, made["task"].to_numpy(), made["condition"].to_numpy(), answered)
 
     @cached_property
     def present(self) -> np.ndarray:
@@ -76,8 +82,7 @@ class Study:
     @cached_property
     def failed(self) -> np.ndarray:
         """Mask [N]: the turn at which the target failed; its predictions are wrong whatever they were."""
-        unanswered = self.turns["assistant_text"].is_null().to_numpy()
-        return unanswered & self.target_fault[self.conversation]
+        return ~self.turns["answered"].to_numpy() & self.target_fault[self.conversation]
 
     @cached_property
     def lost(self) -> np.ndarray:
@@ -103,15 +108,15 @@ class Study:
 
     @cached_property
     def unreadable(self) -> np.ndarray:
-        """Mask [N, 3] of labels that are unreadable or out of vocabulary."""
-        columns = [self.turns[f"predicted_{label}"].is_null().to_numpy() for label in LABELS]
+        """Mask [N, 3] of labels that are unreadable or out of vocabulary, or of a turn at which the target failed."""
+        columns = [self.turns[f"predicted_{label}"].is_null().to_numpy() | self.failed for label in LABELS]
         return np.stack(columns, axis=1)
 
     def turn_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
-        """Sub-scores [N, judges, 15], NaN where unscored."""
+        """Sub-scores [N, judges, 15], as single floats, NaN where unscored."""
         places = self.turns.select("conversation_id", "turn_index").with_row_index("turn")
         rows = judgements.join(places, on=["conversation_id", "turn_index"], how="inner")
-        cube = np.full((len(self.turns), len(judges), len(SUB_INDICATORS)), np.nan)
+        cube = np.full((len(self.turns), len(judges), len(SUB_INDICATORS)), np.nan, dtype=np.float32)
         return _fill(cube, rows, rows["turn"], judges, SUB_INDICATORS)
 
     def final_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -125,37 +130,51 @@ class Study:
         return _fill(cube, rows, rows["place"], judges, ("completed", "satisfaction")), judged[:, :, 0] == 1
 
     @cached_property
-    def heard(self) -> list[Heard]:
+    def heard(self) -> Heard:
         """The user's side of every conversation [C]; nothing of a missing one."""
-        turns: dict[int, list[dict[str, object]]] = {}
-        columns = ["place", "turn_index", "user_text", "label_reasks", "role_breaks"]
-        for row in self.turns.select(columns).iter_rows(named=True):
-            turns.setdefault(row["place"], []).append(row)
-        columns = ["final_user_text", "final_intent", "fault", "final_label_reasks", "final_role_breaks"]
-        rows = self.conversations.select(columns).iter_rows(named=True)
-        return [_heard(turns.get(place, []), row) for place, row in enumerate(rows)]
+        ends = self.conversations.with_row_index("place")
+        turns = self.turns.select(pl.col("place").cast(pl.UInt32), "turn_index", text="user_text")
+        last = ends.select(
+            "place", pl.lit(None, turns.schema["turn_index"]).alias("turn_index"), text="final_user_text"
+        )
+        spoken = pl.concat([turns, last.drop_nulls("text")]).sort("place", "turn_index", nulls_last=True)
+        said = Said(spoken["text"], spoken["place"].to_numpy().astype(int), len(ends))
+        simulated = self.turns.filter(pl.col("turn_index") != 1)
+        asked = {
+            name: np.bincount(simulated["place"].to_numpy().astype(int), simulated[name].to_numpy(), len(ends))
+            + ends[f"final_{name}"].fill_null(0).to_numpy()
+            for name in ("label_reasks", "role_breaks")
+        }
+        seeded = (spoken["turn_index"] == 1).fill_null(value=False).to_numpy()
+        given_up = (ends["fault"] == "simulator").to_numpy()
+        return Heard(said, seeded, ends["final_intent"], **asked, given_up=given_up)
 
-    def list_user_sides(self) -> dict[tuple[str, str], tuple[list[tuple[str, ...]], list[int]]]:
+    def list_user_sides(self) -> dict[tuple[str, str], tuple[Said, np.ndarray]]:
         """By simulator and language, what the user said in each conversation that stands, and its seed's code."""
-        found: dict[tuple[str, str], tuple[list[tuple[str, ...]], list[int]]] = {}
-        for place in np.nonzero(self.present & ~self.void)[0]:
-            key = (str(self.units.keys["simulator"][place]), str(self.units.keys["language"][place]))
-            dialogues, clusters = found.setdefault(key, ([], []))
-            dialogues.append(self.heard[place].turns)
-            clusters.append(int(self.units.clusters[place]))
+        stands, keys = self.present & ~self.void, self.units.keys
+        found = {}
+        for pair in sorted({*zip(keys["simulator"][stands], keys["language"][stands], strict=True)}):
+            chosen = stands & self.units.where(dict(zip(("simulator", "language"), pair, strict=True)))
+            places = np.nonzero(chosen)[0]
+            found[pair] = (self.heard.said.only(places), self.units.clusters[places])
         return found
 
 
-def load_study(read: Read) -> Study:
-    """From the tables conversations, conversation_turns and chat_seeds, in key order."""
+def load_study(read: Read, tried: Sequence[str] = ()) -> Study:
+    """From the tables conversations, conversation_turns and chat_seeds, in key order. `tried`: the targets that
+    conversations were held with, those too of whom none is left."""
     seeds = read("chat_seeds")
     held = read("conversations").join(
         seeds.select("chat_seed_id", "language", "final_intent"), on="chat_seed_id", how="left", maintain_order="left"
     )
-    conversations = pl.concat([held, _missing(held, seeds)], how="diagonal")
+    conversations = pl.concat([held, _missing(held, seeds, tried)], how="diagonal")
     places = conversations.select("conversation_id").with_row_index("place")
+    key = ["conversation_id", "turn_index"]
+    unanswered = read("conversation_turns", pl.col("assistant_text").is_null(), key)
     turns = (
-        read("conversation_turns")
+        read("conversation_turns", columns=TURN_COLUMNS)
+        .join(unanswered.with_columns(answered=False), on=key, how="left")
+        .with_columns(pl.col("answered").fill_null(value=True))
         .join(places, on="conversation_id", how="inner")
         .sort("place", "turn_index")
         .with_columns((pl.int_range(pl.len()).over("place") + 1).alias("position"))
@@ -163,9 +182,15 @@ def load_study(read: Read) -> Study:
     return Study(conversations, turns)
 
 
-def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
-    """A void row for every usable seed that a target did not talk to, in each of its settings."""
+def _missing(held: pl.DataFrame, seeds: pl.DataFrame, tried: Sequence[str]) -> pl.DataFrame:
+    """A void row for every usable seed that a target did not talk to, in each of its settings; of a target that has no
+    conversation, as often as the others talked to it, under conditions that nobody knows."""
     settings = held.select("target", *CONDITIONS, "sample").unique(maintain_order=True)
+    samples = held.select("sample").unique(maintain_order=True)
+    if samples.is_empty():
+        samples = pl.DataFrame({"sample": [0]}, schema=samples.schema)
+    lost = pl.DataFrame({"target": sorted({*tried} - {*held["target"]})}, schema={"target": pl.String})
+    settings = pl.concat([settings, lost.join(samples, how="cross")], how="diagonal")
     usable = seeds.filter(pl.col("error").is_null()).select("chat_seed_id", "pool", "language", "final_intent")
     key = ["chat_seed_id", "target", *CONDITIONS, "sample"]
     expected = settings.join(usable, how="cross")
@@ -177,32 +202,21 @@ def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _heard(rows: Sequence[dict[str, Any]], ended: dict[str, Any]) -> Heard:
-    seeded = [str(row["user_text"]) for row in rows if row["turn_index"] == 1]
-    simulated = [row for row in rows if row["turn_index"] != 1]
-    texts, last = [str(row["user_text"]) for row in simulated], ended["final_user_text"]
-    return Heard(
-        seeded=seeded[0] if seeded else None,
-        simulated=tuple(texts if last is None else [*texts, last]),
-        final_intent=ended["final_intent"],
-        label_reasks=sum(row["label_reasks"] for row in simulated) + (ended["final_label_reasks"] or 0),
-        role_breaks=sum(row["role_breaks"] for row in simulated) + (ended["final_role_breaks"] or 0),
-        given_up=ended["fault"] == "simulator",
-    )
-
-
 def _fill(
     cube: np.ndarray, rows: pl.DataFrame, places: pl.Series, judges: Sequence[str], columns: Sequence[str]
 ) -> np.ndarray:
     """Puts the columns of `rows` into a cube [places, judges, columns]; rows of other judges are left out."""
+    ours = rows.with_columns(places.alias("at")).filter(pl.col("judge").is_in(list(judges)))
     code = {judge: place for place, judge in enumerate(judges)}
-    codes = np.array([code.get(judge, -1) for judge in rows["judge"]], dtype=int)
-    values = rows.select(pl.col(list(columns)).cast(pl.Float64)).to_numpy()
-    ours = codes >= 0
-    cube[places.to_numpy()[ours], codes[ours]] = values[ours]
+    codes = ours["judge"].replace_strict(code, return_dtype=pl.Int64).to_numpy().astype(int)
+    at = ours["at"].to_numpy().astype(int)
+    for number, column in enumerate(columns):
+        cube[at, codes, number] = ours[column].cast(pl.Float64).to_numpy()
     return cube
 
 
 def _texts(frame: pl.DataFrame, column: str) -> np.ndarray:
-    """A text column as objects, None where null."""
-    return np.array([*frame[column].to_list(), None], dtype=object)[:-1]
+    """A text column as objects, None where null; equal texts are one object."""
+    distinct = frame[column].unique().drop_nulls()
+    codes = frame[column].cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).fill_null(len(distinct))
+    return np.array([*distinct, None], dtype=object)[codes.to_numpy()]

@@ -9,18 +9,18 @@ side by itself. A distance is never below 0, also of samples of one kind: only a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
 from tasks.foundation.stats.bootstrap import Bootstrap, intervals_of
 from tasks.foundation.stats.sums import quotient
-from tasks.metrics.simulator_health import is_polite, mattr, terms, tokens
-
-Messages = Sequence[str]
-"""What one user wrote in one dialogue, in order."""
+from tasks.metrics.simulator_health import find_polite, tell_at_once
+from tasks.metrics.words import Said, Words, mattr, split_words, vary
 
 FEWEST_DIALOGUES = 2
 DECIMALS = 2
@@ -29,12 +29,11 @@ BINS = 12
 TAIL = 0.98
 """Where a histogram ends: at this quantile of both sides together, all above it in the last bin."""
 
-_QUESTION = re.compile(
-    r"[?？]|[吗呢么][。！!]?\s*\Z|(?:\A|[.!,]\s+)(?:what|how|why|when|where|who|which|can|could|do|does|is|are|should|would)"
-    r"\s[^.!?]*\Z",
-    re.IGNORECASE,
+_QUESTION = (
+    r"(?i)[?？]|[吗呢么][。！!]?[\s\x1c-\x1f]*\z|(?:\A|[.!,][\s\x1c-\x1f]+)(?:what|how|why|when|where|who|which|can|could|do|does|is|are|should"
+    r"|would)[\s\x1c-\x1f][^.!?]*\z"
 )
-_ENDED = re.compile(r"[.!?。！？…~～)）\"”’:：;；]\s*$|[\U0001f300-\U0001faff☀-➿]\ufe0f?\s*$")
+_ENDED = r"[.!?。！？…~～)）\"”’:：;；][\s\x1c-\x1f]*\z|[\u{1f300}-\u{1faff}☀-➿]\u{fe0f}?[\s\x1c-\x1f]*\z"
 _SLIP = re.compile(
     r"""(?-i:\bi\b(?:'|\s)) | (?-i:\A\s*[a-z])          # a small i, a small letter first
     | \b(?:im|ive|dont|cant|wont|didnt|doesnt|isnt|wasnt|thats|whats|youre|theyre|couldnt|wouldnt|shouldnt)\b
@@ -67,57 +66,62 @@ FEELING_ZH = _words(
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`of`: of each message, or of all of a user's in a dialogue (NaN: cannot be told)."""
+    """`of`: what has one value each, a message or a user's side of a dialogue (NaN: cannot be told). `take` gives
+    them of some dialogues and their words."""
 
     unit: Literal["words", "share"]
     of: Literal["message", "dialogue"]
-    take: Callable[..., float]
+    take: Callable[[Said, Words], np.ndarray]
 
 
-def repeats_own_words(messages: Messages) -> float:
-    """Of the three-word sequences after the first message, the share that the user has said before."""
-    said: set[tuple[str, ...]] = set()
-    again = later = 0
-    for place, message in enumerate(messages):
-        words = tokens(message)
-        found = list(zip(words, words[1:], words[2:], strict=False))
-        if place:
-            later += len(found)
-            again += sum(each in said for each in found)
-        said.update(found)
-    return again / later if later else np.nan
+def repeat_own_words(said: Said, words: Words) -> np.ndarray:
+    """Of the three-word sequences after the first message, the share [dialogues] that the user has said before."""
+    begins = np.nonzero(words.text[2:] == words.text[:-2])[0]
+    text = words.text[begins]
+    pairs = _number(words.codes[begins], words.codes[begins + 1])
+    sequence = _number(said.dialogue[text], _number(pairs, words.codes[begins + 2]))
+    _, at, places = np.unique(sequence, return_index=True, return_inverse=True)
+    again = text[at][places] < text
+    later = said.position[text] > 0
+    counts = [np.bincount(said.dialogue[text[each]], minlength=said.dialogues) for each in (again, later)]
+    return quotient(*counts)
 
 
-def tells_at_once(messages: Messages) -> float:
-    """Of what the user ever talks about, the share that is in the first message."""
-    every = [terms(message) for message in messages]
-    ever = set().union(*every)
-    return len(every[0]) / len(ever) if len(messages) > 1 and ever else np.nan
+def _number(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """One number for each two, equal where both are."""
+    distinct: np.ndarray = np.unique(one << 32 | other, return_inverse=True)[1]
+    return distinct
 
 
-def varies_in_length(messages: Messages) -> float:
-    """Coefficient of variation of the messages' lengths in words."""
-    lengths = np.array([len(tokens(message)) for message in messages], dtype=float)
-    return float(lengths.std() / lengths.mean()) if len(lengths) > 1 and lengths.any() else np.nan
+def find_feeling(texts: pl.Series, words: Words) -> np.ndarray:
+    """Mask [texts] of those with a word of feeling."""
+    return words.find(FEELING) | texts.str.contains_any(list(FEELING_ZH)).to_numpy()
 
 
-def has_feeling(message: str) -> float:
-    return float(not FEELING.isdisjoint(tokens(message)) or any(word in message for word in FEELING_ZH))
+def find_slips(texts: pl.Series) -> np.ndarray:
+    """Mask [texts] of those with a slip of typing."""
+    return np.array([_SLIP.search(text) is not None for text in texts], dtype=bool)
 
 
 def list_measures(window: int) -> dict[str, Measure]:
     """Every measure by name; `window` in words, of lexical diversity."""
+
+    def vocabulary(said: Said, words: Words) -> np.ndarray:
+        return mattr(words.codes, said.dialogue[words.text], said.dialogues, window)
+
+    share = partial(Measure, "share", "message")
+    of_dialogue = partial(Measure, "share", "dialogue")
     return {
-        "length": Measure("words", "message", lambda text: float(len(tokens(text)))),
-        "question": Measure("share", "message", lambda text: float(bool(_QUESTION.search(text)))),
-        "no_end_mark": Measure("share", "message", lambda text: float(not _ENDED.search(text))),
-        "typing_slip": Measure("share", "message", lambda text: float(bool(_SLIP.search(text)))),
-        "polite": Measure("share", "message", lambda text: float(is_polite(text))),
-        "feeling": Measure("share", "message", has_feeling),
-        "vocabulary": Measure("share", "dialogue", lambda said: mattr(tokens(" ".join(said)), window)),
-        "own_words_again": Measure("share", "dialogue", repeats_own_words),
-        "told_at_once": Measure("share", "dialogue", tells_at_once),
-        "length_variation": Measure("share", "dialogue", varies_in_length),
+        "length": Measure("words", "message", lambda said, words: words.lengths),
+        "question": share(lambda said, words: said.texts.str.contains(_QUESTION).to_numpy()),
+        "no_end_mark": share(lambda said, words: ~said.texts.str.contains(_ENDED).to_numpy()),
+        "typing_slip": share(lambda said, words: find_slips(said.texts)),
+        "polite": share(lambda said, words: find_polite(said.texts, words)),
+        "feeling": share(lambda said, words: find_feeling(said.texts, words)),
+        "vocabulary": of_dialogue(vocabulary),
+        "own_words_again": of_dialogue(repeat_own_words),
+        "told_at_once": of_dialogue(tell_at_once),
+        "length_variation": of_dialogue(lambda said, words: vary(words.lengths, said.dialogue, said.dialogues)),
     }
 
 
@@ -146,25 +150,31 @@ class Compared:
 
 
 def compare_users(
-    simulated: Sequence[Messages], clusters: Sequence[int], real: Sequence[Messages], window: int, bootstrap: Bootstrap
+    simulated: Said, clusters: np.ndarray, real: Said, window: int, bootstrap: Bootstrap
 ) -> Iterator[Compared]:
-    """Each measure of the simulated dialogues (clustered: several may come from one seed) and of the real ones; those
-    that one side has in fewer than two dialogues are left out."""
-    for name, measure in list_measures(window).items():
-        one, other = _collect(measure, simulated, clusters), _collect(measure, real, range(len(real)))
-        if min(len(set(side.clusters)) for side in (one, other)) >= FEWEST_DIALOGUES:
-            yield _compare(name, measure.unit, one, other, bootstrap)
+    """Each measure of the simulated dialogues (clustered [dialogues]: several may come from one seed) and of the real
+    ones; those that one side has in fewer than two dialogues are left out."""
+    measures = list_measures(window)
+    one, other = _measure(simulated, clusters, measures), _measure(real, np.arange(real.dialogues), measures)
+    for name, measure in measures.items():
+        if min(len(np.unique(side[name].clusters)) for side in (one, other)) >= FEWEST_DIALOGUES:
+            yield _compare(name, measure.unit, one[name], other[name], bootstrap)
 
 
-def _collect(measure: Measure, dialogues: Sequence[Messages], clusters: Sequence[int]) -> Side:
-    values: list[float] = []
-    of: list[int] = []
-    for messages, cluster in zip(dialogues, clusters, strict=True):
-        found = [measure.take(messages)] if measure.of == "dialogue" else [measure.take(one) for one in messages]
-        known = [value for value in found if np.isfinite(value)]
-        values += known
-        of += [cluster] * len(known)
-    return Side(np.array(values, dtype=float).round(DECIMALS), np.array(of, dtype=int))
+def _measure(said: Said, clusters: np.ndarray, measures: Mapping[str, Measure]) -> dict[str, Side]:
+    """The values of each measure that can be told."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in measures}
+    for _, some in said.blocks():
+        (words,) = split_words(some.texts)
+        for name, measure in measures.items():
+            found[name].append(np.asarray(measure.take(some, words), dtype=float))
+    sides = {}
+    for name, measure in measures.items():
+        values = np.concatenate(found[name])
+        known = np.isfinite(values)
+        of = clusters if measure.of == "dialogue" else clusters[said.dialogue]
+        sides[name] = Side(values[known].round(DECIMALS), of[known])
+    return sides
 
 
 def _compare(name: str, unit: str, one: Side, other: Side, bootstrap: Bootstrap) -> Compared:

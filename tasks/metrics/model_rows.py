@@ -46,9 +46,9 @@ def find_aliases_in_settings(settings: Settings) -> list[str]:
     return list(dict.fromkeys(alias for alias in named if alias is not None))
 
 
-def find_aliases_in_data(read: Callable[[str], pl.DataFrame]) -> list[str]:
+def find_aliases_in_data(read: Callable[..., pl.DataFrame]) -> list[str]:
     """Every alias that rows carry, sorted."""
-    return sorted({alias for table, column in NAMED_IN for alias in read(table)[column].unique().to_list()})
+    return sorted({alias for table, column in NAMED_IN for alias in read(table, columns=(column,))[column].unique()})
 
 
 def make_model_rows(aliases: Iterable[str], model: Callable[[str], ModelSpec]) -> list[Model]:

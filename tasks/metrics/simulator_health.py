@@ -7,21 +7,20 @@ Latin script and single Han characters.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import polars as pl
 
-from tasks.foundation.stats.sums import ratio
+from tasks.foundation.stats.sums import quotient, ratio
 from tasks.metrics.observed import Observed, mean_over_units
-
-_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:['’][^\W_\u3400-\u9fff]+)*")
-_HAN = re.compile(r"[\u3400-\u9fff]+")
+from tasks.metrics.words import Said, Words, mattr, pair_han, split_words, vary
 
 POLITE = frozenset({"please", "thanks", "thank", "appreciate", "appreciated", "grateful", "sorry", "kindly", "pardon"})
 """English words of politeness, matched whole."""
-POLITE_ZH = (
+POLITE_ZH = [
     "请问",
     "请你",
     "请您",
@@ -35,113 +34,108 @@ POLITE_ZH = (
     "对不起",
     "劳驾",
     "您",
-)
+]
 
 SHORTEST_TERM = 4
 """Letters from which an English word of the final intent says something."""
+_SEEN = "[^\\s\\x1c-\\x1f]"
+_PAIR = 1 << 32
+"""Above every pair of Han characters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Heard:
-    """The user's side of one conversation. `seeded`: the first turn, from the chat seed; `simulated`: those the
-    simulator wrote, the unanswered last one included; `given_up`: it did not get the next one right. Counts of re-asks
-    are over the simulated turns and that one."""
+    """The user's side of conversations. `said`: all turns of each, the unanswered last one included; `seeded`
+    [messages]: from the chat seed (only first turns), not by the simulator; `final_intents` [conversations], null where
+    there is none; `given_up` [conversations]: the simulator did not get the next one right. Counts of re-asks
+    [conversations] are over the simulated turns and that one."""
 
-    seeded: str | None
-    simulated: tuple[str, ...]
-    final_intent: str | None
-    label_reasks: int
-    role_breaks: int
-    given_up: bool = False
+    said: Said
+    seeded: np.ndarray
+    final_intents: pl.Series
+    label_reasks: np.ndarray
+    role_breaks: np.ndarray
+    given_up: np.ndarray
 
-    @property
-    def turns(self) -> tuple[str, ...]:
-        return self.simulated if self.seeded is None else (self.seeded, *self.simulated)
-
-
-def tokens(text: str) -> list[str]:
-    """Lower-case words, and each Han character by itself; punctuation is nothing.
-
-    >>> tokens("I don't know, 谢谢!")
-    ['i', "don't", 'know', '谢', '谢']
-    """
-    return _TOKEN.findall(text.casefold())
+    @cached_property
+    def simulated(self) -> np.ndarray:
+        """Turns [conversations] that the simulator wrote."""
+        return np.bincount(self.said.dialogue[~self.seeded], minlength=self.said.dialogues)
 
 
-def empty_turns(heard: Heard) -> int:
-    return sum(not text.strip() for text in heard.simulated)
+def find_empty(texts: pl.Series) -> np.ndarray:
+    """Mask [texts] of those with nothing but spaces."""
+    return ~texts.str.contains(_SEEN).to_numpy()
 
 
-def repeated_turns(heard: Heard) -> int:
-    """Simulated turns that say again, but for case, spaces and punctuation, what the user said before."""
-    spoken = [tuple(tokens(text)) for text in heard.turns]
-    first = len(spoken) - len(heard.simulated)
-    return sum(bool(words) and words in spoken[:place] for place, words in enumerate(spoken) if place >= first)
+def find_repeated(said: Said, words: Words) -> np.ndarray:
+    """Mask [messages] of those that say again, but for case, spaces and punctuation, what the user said before."""
+    turns = pl.DataFrame({"dialogue": said.dialogue, "spelt": words.spelt})
+    return ~turns.to_struct().is_first_distinct().to_numpy() & (words.lengths > 0)
 
 
-def polite_turns(heard: Heard) -> int:
-    """Simulated turns with a word of politeness."""
-    return sum(is_polite(text) for text in heard.simulated)
+def find_polite(texts: pl.Series, words: Words) -> np.ndarray:
+    """Mask [texts] of those with a word of politeness."""
+    return words.find(POLITE) | texts.str.contains_any(POLITE_ZH).to_numpy()
 
 
-def is_polite(text: str) -> bool:
-    return not POLITE.isdisjoint(tokens(text)) or any(word in text for word in POLITE_ZH)
-
-
-def front_loading(heard: Heard) -> float:
-    """Of the final intent's terms that the user ever says, the share said in the first turn, 0–1.
-
-    NaN for fewer than two turns, and when none is ever said. 1: everything is on the table at once.
-    """
-    wanted = terms(heard.final_intent or "")
-    said = [terms(text) & wanted for text in heard.turns]
-    ever = set().union(*said)
-    return len(said[0]) / len(ever) if len(said) >= 2 and ever else np.nan
-
-
-def terms(text: str) -> set[str]:
-    """What a text is about: its words of four letters or more that are no stop words, and its pairs of Han
-    characters that stand together."""
+def list_terms(texts: pl.Series, words: Words) -> tuple[np.ndarray, np.ndarray]:
+    """What texts are about, as numbers, and the text that each is of: their words of four letters or more that are no
+    stop words, and their pairs of Han characters that stand together. Of several texts, one after the other."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    words = {word for word in tokens(text) if len(word) >= SHORTEST_TERM and word not in ENGLISH_STOP_WORDS}
-    pairs = {run[at : at + 2] for run in _HAN.findall(text) for at in range(len(run) - 1)}
-    return words | pairs
+    told = (words.vocabulary.str.len_chars() >= SHORTEST_TERM) & ~words.vocabulary.is_in(list(ENGLISH_STOP_WORDS))
+    chosen = told.to_numpy()[words.codes]
+    pairs, of = pair_han(texts)
+    return np.concatenate([_PAIR + words.codes[chosen], pairs]), np.concatenate([words.text[chosen], of])
 
 
-def verbosity_variation(heard: Heard) -> float:
-    """Coefficient of variation of the simulated turns' lengths in tokens (population deviation / mean).
+def tell_at_once(said: Said, words: Words, wanted: tuple[pl.Series, Words] | None = None) -> np.ndarray:
+    """Of the terms that the user ever says, the share [dialogues] said in the first message, 0–1; with `wanted`
+    [dialogues], only of the terms of that text.
 
-    0 for all-equal lengths; NaN for fewer than two turns and for turns without a token.
+    NaN for fewer than two messages, and when none is ever said. 1: everything is on the table at once.
     """
-    lengths = np.array([len(tokens(text)) for text in heard.simulated], dtype=float)
-    return float(lengths.std() / lengths.mean()) if len(lengths) >= 2 and lengths.any() else np.nan
+    terms, text = list_terms(said.texts, words)
+    term = said.dialogue[text] << 34 | terms
+    if wanted is not None:
+        of_wanted, dialogue = list_terms(*wanted)
+        known = np.isin(term, dialogue << 34 | of_wanted)
+        term, text = term[known], text[known]
+    in_first = said.position[text] == 0
+    ever, at_once = (np.unique(each) >> 34 for each in (term, term[in_first]))
+    counts = [np.bincount(each, minlength=said.dialogues) for each in (at_once, ever)]
+    return np.where(np.diff(said.starts) > 1, quotient(*counts), np.nan)
 
 
-def mattr(words: Sequence[str], window: int) -> float:
-    """Moving-average type-token ratio: mean over all windows of `window` words of distinct / window.
+def measure_conversations(heard: Heard, window: int) -> dict[str, np.ndarray]:
+    """What each conversation [conversations] has of every measure of its texts: numbers of turns, or one value."""
+    starts, found = heard.said.starts, list[dict[str, np.ndarray]]()
+    for some, said in heard.said.blocks():
+        simulated = ~heard.seeded[starts[some.start] : starts[some.stop]]
+        found.append(dict(_measure_block(said, simulated, heard.final_intents[some], window)))
+    return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
 
-    A shorter text is one window. NaN for no word; 1 for one word; 1/window for all-equal words.
-    """
-    if not words:
-        return np.nan
-    width = min(window, len(words))
-    counts: dict[str, int] = {}
-    total = 0
-    for place, word in enumerate(words):
-        counts[word] = counts.get(word, 0) + 1
-        if place >= width:
-            old = words[place - width]
-            counts[old] -= 1
-            if not counts[old]:
-                del counts[old]
-        if place >= width - 1:
-            total += len(counts)
-    return total / width / (len(words) - width + 1)
+
+def _measure_block(
+    said: Said, simulated: np.ndarray, final_intents: pl.Series, window: int
+) -> Iterator[tuple[str, np.ndarray]]:
+    words, of_finals = split_words(said.texts, final_intents)
+    turns = {
+        "simulator_empty_share": find_empty(said.texts),
+        "simulator_repeated_share": find_repeated(said, words),
+        "simulator_polite_share": find_polite(said.texts, words),
+    }
+    for metric, mask in turns.items():
+        yield metric, np.bincount(said.dialogue[mask & simulated], minlength=said.dialogues)
+    theirs, n = simulated[words.text], said.dialogues
+    yield "simulator_front_loading", tell_at_once(said, words, (final_intents, of_finals))
+    yield "simulator_verbosity_variation", vary(words.lengths[simulated], said.dialogue[simulated], n)
+    yield "simulator_mattr", mattr(words.codes[theirs], said.dialogue[words.text[theirs]], n, window)
 
 
 def compute_health_metrics(
-    heard: Sequence[Heard],
+    heard: Heard,
     *,
     stopped_early: np.ndarray,
     simulator_fault: np.ndarray,
@@ -154,28 +148,18 @@ def compute_health_metrics(
     `stopped_early`: the stop rule ended it; `simulator_fault`: the simulator failed; `missing`: there is no
     conversation (those are void too). Numbers of turns do not count faults: a turn that is there was said.
     """
-    turns = np.array([len(one.simulated) for one in heard], dtype=float)
-    asked_for = turns + np.array([one.given_up for one in heard], dtype=float)
-    nothing = np.zeros(len(heard))
+    turns = heard.simulated.astype(float)
+    asked_for, nothing = turns + heard.given_up, np.zeros(len(turns))
+    measured = measure_conversations(heard, window)
     rates = {
-        "simulator_label_reask_rate": ([one.label_reasks for one in heard], asked_for),
-        "simulator_role_break_rate": ([one.role_breaks for one in heard], asked_for),
-        "simulator_empty_share": ([empty_turns(one) for one in heard], turns),
-        "simulator_repeated_share": ([repeated_turns(one) for one in heard], turns),
-        "simulator_polite_share": ([polite_turns(one) for one in heard], turns),
+        "simulator_label_reask_rate": (heard.label_reasks, asked_for),
+        "simulator_role_break_rate": (heard.role_breaks, asked_for),
+        **{metric: (measured.pop(metric), turns) for metric in [*measured] if metric.endswith("_share")},
     }
     found = [
         Observed(metric, np.stack([np.array(counts, dtype=float), n], axis=1), ratio(), n, nothing, nothing)
         for metric, (counts, n) in rates.items()
     ]
-    by_conversation = {
-        "simulator_front_loading": [front_loading(one) for one in heard],
-        "simulator_verbosity_variation": [verbosity_variation(one) for one in heard],
-        "simulator_mattr": [mattr([word for text in one.simulated for word in tokens(text)], window) for one in heard],
-    }
     found.append(mean_over_units("simulator_early_stop_share", stopped_early.astype(float), void=void))
     found.append(mean_over_units("simulator_fault_share", simulator_fault.astype(float), void=missing))
-    found += [
-        mean_over_units(metric, np.array(values, dtype=float), void=void) for metric, values in by_conversation.items()
-    ]
-    return found
+    return [*found, *(mean_over_units(metric, values, void=void) for metric, values in measured.items())]

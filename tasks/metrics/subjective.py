@@ -74,10 +74,11 @@ def dimension_scores(sub_scores: np.ndarray) -> np.ndarray:
 def weights_of(conversation: np.ndarray, position: np.ndarray, conversations: int, alpha: float) -> np.ndarray:
     """The warm-up weight of every turn [turns], made for its own conversation's length."""
     lengths = np.bincount(conversation, minlength=conversations)
-    table = {int(length): turn_weights(int(length), alpha) for length in np.unique(lengths)}
-    return np.array(
-        [table[int(lengths[place])][turn - 1] for place, turn in zip(conversation, position, strict=True)], dtype=float
-    )
+    longest = int(lengths.max(initial=0))
+    table = np.zeros((longest + 1, longest))
+    for length in np.unique(lengths):
+        table[length, :length] = turn_weights(int(length), alpha)
+    return np.asarray(table[lengths[conversation], position - 1])
 
 
 def compute_subjective_metrics(

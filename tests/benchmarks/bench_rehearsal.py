@@ -44,6 +44,7 @@ FOLDER = os.environ.get("COLLOQUY_BENCH_FOLDER")
 PREFIX = "stub-"
 KEPT = ("name", "family", "access", "thinking", "context_tokens", "supports_seed", "sends_temperature", "extra_body")
 """Of a model's entry: what it is, not where and how fast it is asked."""
+AT_ONCE = "tests.fakes.schema_server:answer_at_once"
 IN_FLIGHT = 256
 PRICES = {"input_per_million": 1.0, "output_per_million": 2.0}
 MARGIN = 1.3
@@ -105,6 +106,7 @@ def command(report: str, *arguments: str) -> None:
     finally:
         told = {
             "seconds": time.monotonic() - began,
+            "processor": sum(resource.getrusage(resource.RUSAGE_SELF)[:2]),
             "load": (load, os.getloadavg()[0]),
             "peak": memory_gib("VmHWM"),
             "phases": watch.rows,
@@ -115,9 +117,10 @@ def command(report: str, *arguments: str) -> None:
 
 
 class Rehearsal:
-    """A profile of ours at the stub, in a folder of its own."""
+    """A profile of ours in a folder of its own, with every model at the stub's `url`, or, without one, answered in this
+    process by the stub's own answers."""
 
-    def __init__(self, folder: Path, url: str, profile: str, changes: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, folder: Path, url: str | None, profile: str, changes: dict[str, dict[str, Any]]) -> None:
         self.folder = folder
         self.profile = folder / f"{profile}.yaml"
         self.artifacts = folder / "artifacts"
@@ -153,20 +156,14 @@ class Rehearsal:
         return (self.folder / "log.txt").read_text(encoding="utf-8")
 
 
-def entry_at(url: str, spec: ModelSpec) -> dict[str, Any]:
+def entry_at(url: str | None, spec: ModelSpec) -> dict[str, Any]:
     """The same model at the stub: held to a schema, not retired, with a price."""
     held = {each.name: getattr(spec, each.name) for each in fields(spec) if each.name in KEPT}
     if spec.thinking_pair:
         held["thinking_pair"] = f"{PREFIX}{spec.thinking_pair}"
     body = {} if spec.kind.local else dict(spec.extra_body)
-    return {
-        **held,
-        "extra_body": body,
-        "provider": "openai",
-        "base_url": url,
-        "max_in_flight": IN_FLIGHT,
-        "prices": PRICES,
-    }
+    at = {"provider": "openai", "base_url": url} if url else {"provider": "scripted", "name": AT_ONCE}
+    return {**held, "extra_body": body, **at, "max_in_flight": IN_FLIGHT, "prices": PRICES}
 
 
 def renamed(settings: Any) -> Any:

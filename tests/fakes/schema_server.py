@@ -24,6 +24,7 @@ from typing import Any, Literal
 from aiohttp import web
 
 from tasks.foundation import ROOT
+from tasks.foundation.llm.request import ProviderCall
 from tasks.foundation.llm.schema_filler import SchemaFiller
 
 Language = Literal["en", "zh"]
@@ -95,13 +96,44 @@ def texts(language: Language, length: int) -> list[str]:
     return [filler.sentence(length // 9 + 1)[: length - 1].rstrip(". ") + "." for _ in range(TEXTS)]
 
 
+class Templates:
+    """The fillings of every schema that was asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, list[Template]] = {}
+
+    def answer(self, prompt: str, seed: int, schema: Mapping[str, Any] | None) -> str:
+        """What the model says to a prompt that begins so: the same for the same seed."""
+        draw = random.Random(seed)
+        language: Language = "zh" if _HAN.search(prompt) else "en"
+        if schema is None:
+            return " ".join(draw.choices(texts(language, LENGTHS[-1]), k=ANSWER_CHARACTERS // LENGTHS[-1] + 1))
+        return draw.choice(self._of(schema)).fill(draw, language)
+
+    def _of(self, schema: Mapping[str, Any]) -> list[Template]:
+        key = repr(schema)
+        if key not in self._made:
+            self._made[key] = [Template(schema, seed) for seed in range(TEMPLATES)]
+        return self._made[key]
+
+
+_TEMPLATES = Templates()
+
+
+def answer_at_once(call: ProviderCall) -> str:
+    """A script for scripted models: the endpoint's answers without an endpoint."""
+    said = "".join(message.content for message in call.messages)
+    seed = zlib.crc32(f"{call.model.alias} {call.seed} {call.sample} {said}".encode("utf-8", "replace"))
+    return _TEMPLATES.answer(call.messages[0].content, seed, call.schema)
+
+
 class Endpoint:
     """Answers, and counts."""
 
     def __init__(self, latency_seconds: float) -> None:
         self.latency_seconds = latency_seconds
         self.answered = 0
-        self._templates: dict[str, list[Template]] = {}
+        self._templates = Templates()
 
     async def complete(self, request: web.Request) -> web.Response:
         sent = await request.read()
@@ -115,18 +147,9 @@ class Endpoint:
     def answer(self, sent: bytes) -> str:
         """The reply to a body."""
         body = json.loads(sent)
-        draw = random.Random(zlib.crc32(sent))
-        language: Language = "zh" if _HAN.search(body["messages"][0]["content"]) else "en"
         wanted = body.get("response_format")
-        if wanted is None:
-            return " ".join(draw.choices(texts(language, LENGTHS[-1]), k=ANSWER_CHARACTERS // LENGTHS[-1] + 1))
-        return draw.choice(self._made_of(wanted["json_schema"]["schema"])).fill(draw, language)
-
-    def _made_of(self, schema: Mapping[str, Any]) -> list[Template]:
-        key = repr(schema)
-        if key not in self._templates:
-            self._templates[key] = [Template(schema, seed) for seed in range(TEMPLATES)]
-        return self._templates[key]
+        schema = None if wanted is None else wanted["json_schema"]["schema"]
+        return self._templates.answer(body["messages"][0]["content"], zlib.crc32(sent), schema)
 
     async def stats(self, request: web.Request) -> web.Response:
         return web.json_response({"answered": self.answered})

@@ -16,9 +16,10 @@ from tasks.foundation.errors import SourceError
 from tasks.foundation.settings.sections import RealUsersSource
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables import TABLES
-from tasks.metrics.likeness import Compared, compare_users, list_measures, repeats_own_words, tells_at_once
+from tasks.metrics.likeness import Compared, compare_users, list_measures
 from tasks.metrics.real_users import MOST_DIALOGUES, read_real_users, read_seed_users
 from tasks.metrics.task import STAGE
+from tasks.metrics.words import Said, split_words
 from tests.unit.metrics_study import Context, conversation, turn
 
 BOOTSTRAP = Bootstrap(400, 5)
@@ -51,16 +52,21 @@ MEASURES = list_measures(50)
     ],
 )
 def test_a_message_is_measured_by_what_anyone_can_see(measure: str, text: str, value: float) -> None:
-    assert MEASURES[measure].take(text) == value
+    assert _take(measure, [text]) == value
 
 
 def test_a_users_side_is_measured_as_a_whole() -> None:
-    assert repeats_own_words(["I want a new oven.", "I want a new oven."]) == 1.0
-    assert repeats_own_words(["I want a new oven.", "Where can one buy it?"]) == 0.0
-    assert np.isnan(repeats_own_words(["I want a new oven."]))
-    assert tells_at_once(["oven broken kitchen", "oven money"]) == pytest.approx(3 / 4)
-    assert tells_at_once(["hello there friend", "oven broken kitchen"]) == pytest.approx(2 / 5)
-    assert MEASURES["length_variation"].take(["one two", "one two"]) == 0.0
+    assert _take("own_words_again", ["I want a new oven.", "I want a new oven."]) == 1.0
+    assert _take("own_words_again", ["I want a new oven.", "Where can one buy it?"]) == 0.0
+    assert np.isnan(_take("own_words_again", ["I want a new oven."]))
+    assert _take("told_at_once", ["oven broken kitchen", "oven money"]) == pytest.approx(3 / 4)
+    assert _take("told_at_once", ["hello there friend", "oven broken kitchen"]) == pytest.approx(2 / 5)
+    assert _take("length_variation", ["one two", "one two"]) == 0.0
+
+
+def _take(measure: str, messages: list[str]) -> float:
+    said = Said.of([messages])
+    return float(MEASURES[measure].take(said, *split_words(said.texts))[0])
 
 
 def _users(rng: np.random.Generator, dialogues: int, polite: float, longest: int) -> list[list[str]]:
@@ -75,14 +81,15 @@ def _users(rng: np.random.Generator, dialogues: int, polite: float, longest: int
 
 
 def _compare(one: list[list[str]], other: list[list[str]]) -> dict[str, Compared]:
-    return {found.measure: found for found in compare_users(one, range(len(one)), other, 50, BOOTSTRAP)}
+    sides = [Said.of(one), Said.of(other)]
+    return {found.measure: found for found in compare_users(sides[0], np.arange(len(one)), sides[1], 50, BOOTSTRAP)}
 
 
 def test_distances_are_those_of_scipy_and_known_differences_are_found() -> None:
     rng = np.random.default_rng(0)
     one, other = _users(rng, 150, 0.8, 20), _users(rng, 220, 0.3, 10)
     found = _compare(one, other)
-    lengths = [[MEASURES["length"].take(text) for side in users for text in side] for users in (one, other)]
+    lengths = [[_take("length", [text]) for side in users for text in side] for users in (one, other)]
     assert found["length"].distance == pytest.approx(wasserstein_distance(*lengths))
     assert found["length"].difference == pytest.approx(np.mean(lengths[0]) - np.mean(lengths[1]))
     assert found["length"].n == (600, 880)

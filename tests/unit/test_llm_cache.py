@@ -19,6 +19,7 @@ from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
 from tasks.foundation.llm.cache import CachedReply, ReplyCache
 from tasks.foundation.llm.cache_files import export_replies, import_replies
+from tasks.foundation.llm.packing import Packing, kind_of
 from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage, key_of
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -157,7 +158,7 @@ async def test_a_reply_survives_a_caller_that_is_cancelled(cache: ReplyCache) ->
 
 
 async def test_a_full_disk_is_told_to_every_waiter(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(connection: sqlite3.Connection, entries: list[CachedReply]) -> list[Any]:
+    def full(packing: Packing, entries: list[CachedReply]) -> list[Any]:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(cache_module, "_commit", full)
@@ -187,7 +188,7 @@ async def test_a_page_limit_that_is_reached_raises_store_error(cache: ReplyCache
     small = ReplyCache(cache.path)
     small._connect = limited  # type: ignore[method-assign]
     with pytest.raises(StoreError, match="full"):
-        await small.put(entry("big", "x" * 1_000_000))
+        await small.put(entry("big", "".join(map(str, range(200_000)))))
     small.close()
     assert cache.get(key_of("small")) is not None and cache.get(key_of("big")) is None
 
@@ -367,11 +368,87 @@ async def test_a_row_that_the_cache_could_not_have_written_is_refused_with_its_f
 
 async def test_a_damaged_row_is_a_store_error_that_names_the_file(cache: ReplyCache) -> None:
     await cache.put(entry("k"))
-    for damage in ("usage = '[1e30]'", "created_at = 'noon'"):
+    await cache.put(entry("other"))
+    damages = (
+        *("replies set usage = '[1e30]'", "replies set created_at = 'noon'"),
+        *("packed set content = x'28b52ffd00'", "packed set dictionary = 'another'"),
+    )
+    for damage in damages:
         with sqlite3.connect(cache.path) as connection:
-            connection.execute(f"update replies set {damage}")
+            connection.execute(f"update {damage}")
         with pytest.raises(StoreError, match=r"replies\.sqlite cannot be read"):
             cache.get(key_of("k"))
+
+
+# Packed texts
+
+
+def call(number: int, prompt: str = "judge") -> str:
+    """A request as a call's canonical JSON is: what all of a prompt share comes last."""
+    rules = " ".join(f"Rule {rule} of {prompt} is that {rule * 7919 % 1000} comes before it." for rule in range(100))
+    said = f"Row {number}: {'naïve 谢谢 ' * (number % 5)}"
+    return f'{{"call":{{"messages":["{said}"]}},"to":{{"model":"m","schema":"{rules}"}}}}'
+
+
+async def test_what_calls_have_in_common_is_kept_once(cache: ReplyCache) -> None:
+    entries = [entry(call(number), f"reply {number}") for number in range(50)]
+    await asyncio.gather(*(cache.put(each) for each in entries))
+    assert [cache.get(each.key) for each in entries] == entries
+    with sqlite3.connect(cache.path) as connection:
+        assert connection.execute("select count(*) from dictionaries").fetchone() == (1,)
+        (size,) = connection.execute("select sum(length(content)) from packed").fetchone()
+    assert size < sum(len(each.request) for each in entries) / 20
+
+
+def test_calls_of_a_kind_differ_in_their_messages_only() -> None:
+    kinds = {kind_of("judging", call(number, prompt)) for number in range(5) for prompt in ("one", "two")}
+    assert len(kinds | {kind_of("voting", call(0, "one"))}) == 3
+
+
+async def test_a_dictionary_that_was_rolled_back_is_made_again(
+    cache: ReplyCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert = cache_module._insert
+
+    def broken(packing: Packing, row: tuple[Any, ...]) -> bool:
+        insert(packing, row)
+        raise sqlite3.OperationalError("the disk went away")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(cache_module, "_insert", broken)
+        with pytest.raises(StoreError):
+            await cache.put(entry(call(1)))
+    with sqlite3.connect(cache.path) as connection:
+        assert connection.execute("select count(*) from dictionaries").fetchone() == (0,)
+    await cache.put(entry(call(2)))
+    with ReplyCache(cache.path) as again:
+        assert again.get(key_of(call(2))) == entry(call(2))
+
+
+async def test_pruned_replies_leave_no_text(cache: ReplyCache) -> None:
+    await cache.put(entry(call(1)))
+    await cache.put(entry(call(2), stage="judging"))
+    assert cache.prune(stage="voting") == 1
+    with sqlite3.connect(cache.path) as connection:
+        assert connection.execute("select count(*) from packed").fetchone() == (1,)
+    assert cache.get(key_of(call(2))) == entry(call(2), stage="judging")
+
+
+async def test_a_cache_of_an_earlier_version_is_read_and_filled_further(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    old = [entry(call(number), f"old {number}") for number in range(3)]
+    with sqlite3.connect(path) as connection:
+        connection.executescript(cache_module._SCHEMA)
+        marks = ", ".join("?" * len(cache_module.COLUMNS))
+        connection.executemany(f"insert into replies values ({marks})", [each.to_row() for each in old])
+    with ReplyCache(path) as cache, ReplyCache(tmp_path / "elsewhere.sqlite") as elsewhere:
+        assert (await cache.put(entry(call(0), "bought again"))).reply.text == "old 0"
+        await cache.put(entry(call(3), "new"))
+        assert [cache.get(each.key) for each in old] == old
+        assert export_replies(cache, tmp_path / "all.parquet") == 4
+        assert import_replies(elsewhere, tmp_path / "all.parquet") == (4, 0)
+        assert elsewhere.get(key_of(call(1))) == old[1]
+        assert cache.prune(stage="voting") == 4
 
 
 async def test_an_export_that_fails_leaves_no_file(

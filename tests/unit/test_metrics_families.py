@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.metrics.accuracy import Turns, accuracy, label_f1, unreadable_share
@@ -14,20 +16,13 @@ from tasks.metrics.cells import Units
 from tasks.metrics.compare import ComparisonSide, find_best, paired_differences
 from tasks.metrics.completion import compute_completion_metrics, satisfaction
 from tasks.metrics.demo_scores import collect_scores, compute_demo_metrics
-from tasks.metrics.drift import alignment, compute_turn_drifts, encode_texts, intent_text, pair_text
+from tasks.metrics.drift import alignments, compute_turn_drifts, encode_texts, intent_texts, pair_texts
 from tasks.metrics.observed import Measure, Observed, mean_over_units, measure
 from tasks.metrics.panel import combine_scores, combine_verdicts
 from tasks.metrics.score_agreement import thirds
-from tasks.metrics.simulator_health import (
-    Heard,
-    front_loading,
-    is_polite,
-    mattr,
-    repeated_turns,
-    tokens,
-    verbosity_variation,
-)
+from tasks.metrics.simulator_health import Heard, find_polite, measure_conversations
 from tasks.metrics.subjective import compute_subjective_metrics, weighted_by_alpha
+from tasks.metrics.words import Said, split_words
 
 NAN = np.nan
 NONE = Bootstrap(0, 0)
@@ -167,18 +162,16 @@ def unit(angle: float) -> np.ndarray:
 
 def test_drift_is_exactly_zero_for_equal_labels_and_one_for_an_unreadable_prediction() -> None:
     vectors = {"a": unit(0.3) * (1 + 1e-7), "b": unit(0.3 + np.pi / 3)}
-    found = compute_turn_drifts(["a", "a", "a"], ["a", "b", None], vectors)
+    found = compute_turn_drifts(pl.Series(["a", "a", "a"]), pl.Series(["a", "b", None]), vectors)
     assert found[0] == 0.0
     assert found[1:] == pytest.approx([0.5, 1.0], abs=1e-6)
 
 
 def test_intent_texts_carry_their_definitions() -> None:
     definitions = {"Hope": "expecting good"}
-    assert intent_text("Hope", definitions) == "Hope: expecting good"
-    assert intent_text("Other", definitions) == "Other"
-    assert intent_text(None, definitions) is None
-    assert pair_text("a", "b") == "a\nb"
-    assert pair_text("a", None) is None
+    labels = pl.Series(["Hope", "Other", None])
+    assert intent_texts(labels, definitions).to_list() == ["Hope: expecting good", "Other", None]
+    assert pair_texts(labels, pl.Series(["a", None, "b"])).to_list() == ["Hope\na", None, None]
 
 
 def test_each_text_is_encoded_once_in_an_order_of_its_own() -> None:
@@ -188,9 +181,9 @@ def test_each_text_is_encoded_once_in_an_order_of_its_own() -> None:
         asked.append(list(texts))  # type: ignore[call-overload]
         return np.eye(2, dtype=np.float32)
 
-    assert set(encode_texts(["b", None, "a", "b"], encode)) == {"a", "b"}
+    assert set(encode_texts([pl.Series(["b", None]), pl.Series(["a", "b"])], encode)) == {"a", "b"}
     assert asked == [["a", "b"]]
-    assert encode_texts([None], encode) == {}
+    assert encode_texts([pl.Series([None], dtype=pl.String)], encode) == {}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +200,22 @@ def test_each_text_is_encoded_once_in_an_order_of_its_own() -> None:
 )
 def test_alignment(cosines: list[float], rho: float) -> None:
     position = np.arange(1, len(cosines) + 1)
-    assert alignment(position, np.array(cosines)) == pytest.approx(rho, nan_ok=True)
+    found = alignments(position, np.array(cosines), np.zeros(len(cosines), dtype=int), 1)
+    assert found[0] == pytest.approx(rho, nan_ok=True)
+
+
+def test_alignments_of_many_conversations_are_those_of_scipy_one_by_one() -> None:
+    draw = np.random.default_rng(3)
+    conversation = draw.integers(0, 60, 400)
+    position = draw.integers(1, 6, 400)
+    cosine = np.where(draw.random(400) < 0.1, NAN, draw.integers(0, 4, 400) / 3)
+    found = alignments(position, cosine, conversation, 61)
+    for one in range(61):
+        turns = (conversation == one) & np.isfinite(cosine)
+        x, y = position[turns], cosine[turns]
+        told = len(x) >= 3 and np.ptp(x) > 0 and np.ptp(y) > 0
+        expected = spearmanr(x, y).statistic if told else NAN
+        assert found[one] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 # -- subjective
@@ -393,44 +401,38 @@ def test_void_dialogues_are_resampled_but_one_that_counts_is_no_interval() -> No
 # -- simulator health
 
 
-def heard(*turns: str, final_intent: str = "", seeded: str | None = "Hello") -> Heard:
-    return Heard(seeded, turns, final_intent, 0, 0)
+def measured(metric: str, *turns: str, final_intent: str = "", seeded: str | None = "Hello") -> float:
+    said = Said.of([turns if seeded is None else (seeded, *turns)])
+    nothing, finals = np.zeros(1), pl.Series([final_intent])
+    heard = Heard(said, (said.position == 0) & (seeded is not None), finals, nothing, nothing, nothing)
+    return float(measure_conversations(heard, 50)[f"simulator_{metric}"][0])
 
 
 def test_words_are_matched_whole() -> None:
-    assert is_polite("Could you, PLEASE?")
-    assert is_polite("麻烦您看一下")
-    assert not is_polite("I was pleased; what a sorrypants idea")
-    assert tokens("it's 5 o’clock，谢谢") == ["it's", "5", "o’clock", "谢", "谢"]
+    texts = pl.Series(["Could you, PLEASE?", "麻烦您看一下", "I was pleased; what a sorrypants idea"])
+    (words,) = split_words(texts)
+    assert find_polite(texts, words).tolist() == [True, True, False]
+    (words,) = split_words(pl.Series(["it's 5 o’clock，谢谢"]))
+    assert words.spelt.to_list() == ["it's 5 o’clock 谢 谢"]
 
 
 def test_a_repeated_turn_is_one_that_was_said_before() -> None:
-    assert repeated_turns(heard("hello!", "Fine.", "fine", "")) == 2
+    assert measured("repeated_share", "hello!", "Fine.", "fine", "") == 2
 
 
 def test_front_loading_is_the_share_of_the_said_that_is_said_at_once() -> None:
     intent = "change career without telling boss"
-    assert front_loading(heard("my boss", final_intent=intent, seeded="a career question")) == 0.5
-    assert front_loading(heard("again", final_intent=intent, seeded="a career change")) == 1.0
-    assert np.isnan(front_loading(heard(final_intent=intent, seeded="a career question")))
-    assert np.isnan(front_loading(heard("again", final_intent=intent)))
-
-
-def test_mattr_over_windows() -> None:
-    # windows of 2: ab, bb, ba → (2 + 1 + 2) / 2 / 3
-    assert mattr(["a", "b", "b", "a"], 2) == pytest.approx(5 / 6)
-    assert mattr(["a", "b", "a"], 50) == pytest.approx(2 / 3)
-    assert mattr(["a"], 50) == 1.0
-    assert mattr(["a"] * 100, 50) == pytest.approx(1 / 50)
-    assert np.isnan(mattr([], 50))
+    assert measured("front_loading", "my boss", final_intent=intent, seeded="a career question") == 0.5
+    assert measured("front_loading", "again", final_intent=intent, seeded="a career change") == 1.0
+    assert np.isnan(measured("front_loading", final_intent=intent, seeded="a career question"))
+    assert np.isnan(measured("front_loading", "again", final_intent=intent))
 
 
 def test_verbosity_variation_of_even_and_uneven_turns() -> None:
-    assert verbosity_variation(heard("one two", "three four")) == 0.0
-    # lengths 1 and 3: deviation 1, mean 2
-    assert verbosity_variation(heard("one", "two three four")) == pytest.approx(0.5)
-    assert np.isnan(verbosity_variation(heard("one")))
-    assert np.isnan(verbosity_variation(heard("", "…")))
+    assert measured("verbosity_variation", "one two", "three four") == 0.0
+    assert measured("verbosity_variation", "one", "two three four") == pytest.approx(0.5)
+    assert np.isnan(measured("verbosity_variation", "one"))
+    assert np.isnan(measured("verbosity_variation", "", "…"))
 
 
 def test_thirds_of_the_scale() -> None:

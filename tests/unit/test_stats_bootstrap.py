@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.foundation.stats.bootstrap import Bootstrap, Part, intervals_of, two_sided_p
 from tasks.foundation.stats.multiplicity import holm
-from tasks.foundation.stats.ranks import kendall_tau, levels, rank_flips, spearman
+from tasks.foundation.stats.ranks import kendall_tau, levels, rank_flips, spearman_by_group
 from tasks.foundation.stats.sums import by_cluster, difference, macro_f1, mean_of_means, ratio
 from tasks.foundation.stats.turn_weights import turn_weights
 
@@ -174,7 +174,10 @@ def test_values_that_only_rounding_sets_apart_are_tied_in_a_ranking() -> None:
     assert levels([0.5, 0.3, 0.5 + 1e-15, 0.3]) == [1, 0, 1, 0] and levels([]) == []
 
 
-def test_spearman_of_short_or_constant_series_is_none() -> None:
-    assert spearman(np.array([1.0]), np.array([2.0])) is None
-    assert spearman(np.array([1.0, 2.0]), np.array([3.0, 3.0])) is None
-    assert spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 5.0, 3.0])) == pytest.approx(0.5)
+def test_spearman_of_short_or_constant_series_is_nan() -> None:
+    x = np.array([1.0, 1.0, 2.0, 1.0, 2.0, 3.0])
+    y = np.array([2.0, 1.0, 3.0, 1.0, 5.0, 3.0])
+    found = spearman_by_group(x, y, np.array([0, 1, 1, 2, 2, 2]), 4)
+    assert found == pytest.approx([np.nan, 1.0, 0.5, np.nan], nan_ok=True)
+    constant = spearman_by_group(x[:2], y[:2], np.zeros(2, dtype=int), 1)
+    assert np.isnan(constant).all()

@@ -3,7 +3,8 @@
 One SQLite file (WAL, synchronous=FULL) that several processes may share: the reply that is stored is the reply, also
 for who bought another. One thread writes, together what has come meanwhile; `put` returns when its reply is on disk.
 Errors are never stored; replies that turned out unreadable are, for they were paid for and a replay must walk the same
-path.
+path. Requests and replies are packed (see packing); rows of a file that an earlier version has written hold theirs as
+they are, and are read as well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any
 
 from tasks.foundation.errors import StoreError
 from tasks.foundation.llm.claims import Claims
+from tasks.foundation.llm.packing import SCHEMA as PACKING_SCHEMA
+from tasks.foundation.llm.packing import Packing, PackingError
 from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage
 from tasks.foundation.store.files import private_file, private_folder
 
@@ -51,16 +54,30 @@ create table if not exists replies (
 ) without rowid;
 create index if not exists replies_by_stage on replies (stage, created_at);
 """
+_PACKED = "packed"
+"""The column of `replies` that says where in the table of that name its request and its reply are; both are empty in
+the row itself then. Null: they are in the row."""
+_FORGET = f"""
+create trigger if not exists forget_packed after delete on replies
+begin
+    delete from packed where id = old.{_PACKED};
+end;
+"""
 
 COLUMNS = (
     *("key", "request", "reply", "finish_reason", "usage", "model_reported", "seed_sent", "latency_seconds"),
     *("run_id", "request_id", "stage", "alias", "created_at", "batched"),
 )
 
-_INSERT = (
-    f"insert into replies ({', '.join(COLUMNS)}) values ({', '.join('?' * len(COLUMNS))}) on conflict (key) do nothing"
+_INSERT = f"insert into replies ({', '.join(COLUMNS)}, {_PACKED}) values ({', '.join('?' * (len(COLUMNS) + 1))})"
+_WHOLE = (
+    f"select {', '.join(f'replies.{name}' for name in COLUMNS)},"
+    " packed.dictionary, packed.request_bytes, packed.content"
+    f" from replies left join packed on packed.id = replies.{_PACKED}"
 )
-_SELECT = f"select {', '.join(COLUMNS)} from replies where key = ?"
+"""Rows as `_read` takes them."""
+_SELECT = f"{_WHOLE} where replies.key = ?"
+_REQUEST, _REPLY, _STAGE = (COLUMNS.index(name) for name in ("request", "reply", "stage"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +158,11 @@ class ReplyCache:
         self.path = Path(path)
         self._read_lock = threading.Lock()
         self._reader = self._connect()
+        self._unpacking = Packing(self._reader)
         self.claims = Claims(self.path.with_name(f"{self.path.stem}.claims"))
         self._unwritten: deque[tuple[CachedReply, Future[CachedReply]]] = deque()
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
-        self._writer: sqlite3.Connection | None = None
+        self._writer: Packing | None = None
         self._closed = False
 
     def __enter__(self) -> ReplyCache:
@@ -158,7 +176,7 @@ class ReplyCache:
         try:
             with self._read_lock:
                 row = self._reader.execute(_SELECT, (key,)).fetchone()
-            return None if row is None else CachedReply.from_row(row)
+                return None if row is None else CachedReply.from_row(_read(row, self._unpacking))
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._trouble("cannot be read", error) from error
 
@@ -231,12 +249,15 @@ class ReplyCache:
     def read_rows(self, runs: str = "", batch: int = 2000) -> Iterator[list[tuple[Any, ...]]]:
         """Whole rows, in the order of COLUMNS and by key, in batches; only of runs whose id begins with `runs`."""
         after = ""
-        select = (
-            f"select {', '.join(COLUMNS)} from replies where key > ? and substr(run_id, 1, ?) = ? order by key limit ?"
-        )
+        select = f"{_WHOLE} where replies.key > ? and substr(replies.run_id, 1, ?) = ? order by replies.key limit ?"
         while found := self._read_all(select, (after, len(runs), runs, batch)):
             after = found[-1][0]
-            yield found
+            try:
+                with self._read_lock:
+                    rows = [_read(row, self._unpacking) for row in found]
+            except PackingError as error:
+                raise self._trouble("cannot be read", error) from error
+            yield rows
 
     def add_rows(self, batches: Iterable[Iterable[tuple[Any, ...]]]) -> int:
         """Adds rows in the order of COLUMNS whose keys are new: all of them or, after an error, none. Returns how many.
@@ -244,12 +265,10 @@ class ReplyCache:
         An error of the batches is raised as it is.
         """
         connection = self._connect()
+        packing = Packing(connection)
         try:
             connection.execute("begin immediate")
-            before = connection.total_changes
-            for rows in batches:
-                connection.executemany(_INSERT, rows)
-            new = connection.total_changes - before
+            new = sum(_insert(packing, row) for rows in batches for row in rows)
             connection.execute("commit")
         except sqlite3.Error as error:
             raise self._trouble("cannot be written", error) from error
@@ -264,16 +283,19 @@ class ReplyCache:
         self._closed = True
         self._writing.shutdown()
         if self._writer is not None:
-            self._writer.close()
+            self._writer.connection.close()
         self.claims.close()
         with self._read_lock:
             self._reader.close()
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            return open_database(self.path, _SCHEMA)
+            connection = open_database(self.path, f"{_SCHEMA}{PACKING_SCHEMA}")
+            _add_column(connection)
+            connection.executescript(_FORGET)
         except (sqlite3.Error, OSError) as error:
             raise self._trouble("cannot be opened", error) from error
+        return connection
 
     def _write_batch(self) -> None:
         """In the writer's thread, once for each `put`: commits what is waiting, which may be nothing any more."""
@@ -283,23 +305,23 @@ class ReplyCache:
         batch = [self._unwritten.popleft() for _ in range(min(len(self._unwritten), BATCH_REPLIES))]
         try:
             if self._writer is None:
-                self._writer = self._connect()
+                self._writer = Packing(self._connect())
             self._write(self._writer, batch)
         except BaseException as error:  # noqa: BLE001 - also a bug: who waits must hear of it rather than hang
             for _, written in batch:
                 if not written.done():
                     written.set_exception(error)
 
-    def _write(self, connection: sqlite3.Connection, batch: list[tuple[CachedReply, Future[CachedReply]]]) -> None:
+    def _write(self, packing: Packing, batch: list[tuple[CachedReply, Future[CachedReply]]]) -> None:
         """Commits a batch; where that fails each of its replies by itself, so that none is lost for another's sake."""
         try:
-            stored = _commit(connection, [reply for reply, _ in batch])
+            stored = _commit(packing, [reply for reply, _ in batch])
         except (sqlite3.Error, ValueError, OverflowError) as error:
             if len(batch) == 1:
                 raise self._trouble("cannot be written", error) from None
             for one in batch:
                 try:
-                    self._write(connection, [one])
+                    self._write(packing, [one])
                 except StoreError as trouble:
                     one[1].set_exception(trouble)
         else:
@@ -348,11 +370,23 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _commit(connection: sqlite3.Connection, replies: list[CachedReply]) -> list[CachedReply]:
+def _add_column(connection: sqlite3.Connection) -> None:
+    """To a file that an earlier version has made; another process may be doing the same."""
+    if _PACKED in {name for _, name, *_ in connection.execute("pragma table_info(replies)")}:
+        return
+    try:
+        connection.execute(f"alter table replies add column {_PACKED} integer")
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):
+            raise
+
+
+def _commit(packing: Packing, replies: list[CachedReply]) -> list[CachedReply]:
     """Stores the replies whose keys are new; returns what stands under each key afterwards."""
+    connection = packing.connection
     connection.execute("begin immediate")
     try:
-        stored = [_store(connection, reply) for reply in replies]
+        stored = [_store(packing, reply) for reply in replies]
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
@@ -361,7 +395,26 @@ def _commit(connection: sqlite3.Connection, replies: list[CachedReply]) -> list[
     return stored
 
 
-def _store(connection: sqlite3.Connection, reply: CachedReply) -> CachedReply:
-    if connection.execute(_INSERT, reply.to_row()).rowcount:
+def _store(packing: Packing, reply: CachedReply) -> CachedReply:
+    if _insert(packing, reply.to_row()):
         return reply
-    return CachedReply.from_row(connection.execute(_SELECT, (reply.key,)).fetchone())
+    return CachedReply.from_row(_read(packing.connection.execute(_SELECT, (reply.key,)).fetchone(), packing))
+
+
+def _insert(packing: Packing, row: tuple[Any, ...]) -> bool:
+    """Adds a row of COLUMNS, packed, within a transaction; False where its key is known already."""
+    connection = packing.connection
+    if connection.execute("select 1 from replies where key = ?", row[:1]).fetchone() is not None:
+        return False
+    place = packing.pack(row[_STAGE], row[_REQUEST], row[_REPLY])
+    bare = ["" if column in (_REQUEST, _REPLY) else value for column, value in enumerate(row)]
+    connection.execute(_INSERT, (*bare, place))
+    return True
+
+
+def _read(row: tuple[Any, ...], packing: Packing) -> tuple[Any, ...]:
+    """The row of COLUMNS of one of `_WHOLE`. PackingError where its texts cannot be read."""
+    *bare, dictionary, request_bytes, content = row
+    if dictionary is not None:
+        bare[_REQUEST], bare[_REPLY] = packing.unpack((dictionary, request_bytes, content))
+    return tuple(bare)

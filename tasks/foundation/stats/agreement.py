@@ -13,18 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Literal
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, wilson_interval
 from tasks.foundation.stats.ratings import Ratings
 from tasks.foundation.stats.sums import Formula, by_cluster, quotient, ratio
 
 Level = Literal["nominal", "ordinal"]
-FEWEST = 2
-"""Items from which chance can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,9 @@ def cohen_kappa(ratings: Ratings, bootstrap: Bootstrap, weights: Literal["quadra
             cohen_kappa_score(*both.codes.T, labels=np.arange(len(both.levels)), weights=weights),
         )
     name = "cohen_kappa_quadratic" if weights else "cohen_kappa"
-    return _agreed(name, value, both, both.joint, kappa_formula(len(both.levels), weights), bootstrap)
+    a, b = both.codes.T
+    sums = count_joint(a, b, len(both.levels), len(both.levels), both.clusters)
+    return measure_sums(name, value, sums, len(both.codes), kappa_formula(len(both.levels), weights), bootstrap)
 
 
 def fleiss_kappa(ratings: Ratings, bootstrap: Bootstrap) -> Agreed:
@@ -84,9 +84,8 @@ def krippendorff_alpha(ratings: Ratings, bootstrap: Bootstrap, level: Level = "n
         domain = list(range(len(rated.levels)))
         value = float(krippendorff.alpha(reliability_data=numbers.T, level_of_measurement=level, value_domain=domain))
     q = len(rated.levels)
-    columns = _coincidences(rated)
     name = "krippendorff_alpha" if level == "nominal" else "krippendorff_alpha_ordinal"
-    return _agreed(name, value, rated, columns, alpha_formula(q, level), bootstrap)
+    return measure_sums(name, value, _coincidences(rated), len(rated.codes), alpha_formula(q, level), bootstrap)
 
 
 def gwet_ac1(ratings: Ratings, bootstrap: Bootstrap) -> Agreed:
@@ -120,11 +119,9 @@ def spearman_rho(x: np.ndarray, y: np.ndarray, clusters: np.ndarray, bootstrap: 
     varied = len(x) >= FEWEST and np.ptp(x) > 0 and np.ptp(y) > 0
     value = float(spearmanr(x, y).statistic) if varied else None
     (levels_x, codes_x), (levels_y, codes_y) = (np.unique(series, return_inverse=True) for series in (x, y))
-    columns = np.zeros((len(x), len(levels_x) * len(levels_y)))
-    columns[np.arange(len(x)), codes_x * len(levels_y) + codes_y] = 1
-    return measure_columns(
-        "spearman", value, columns, spearman_formula(len(levels_x), len(levels_y)), clusters, bootstrap
-    )
+    p, q = len(levels_x), len(levels_y)
+    sums = count_joint(codes_x, codes_y, p, q, clusters)
+    return measure_sums("spearman", value, sums, len(x), spearman_formula(p, q), bootstrap)
 
 
 def mean_of(name: str, values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Agreed:
@@ -235,6 +232,9 @@ def spearman_formula(p: int, q: int) -> Formula:
     return formula
 
 
+SHARES = frozenset({"raw", "accuracy", "flips", "within_1", "same_third"})
+"""Statistics that are shares of what is counted."""
+
 NO_INTERVAL = Bootstrap(0, 0)
 """Where only the value is asked for."""
 
@@ -252,13 +252,29 @@ def _pair_share(ratings: Ratings) -> np.ndarray:
     return quotient((counts * (counts - 1)).sum(axis=1), given * (given - 1))
 
 
+def count_joint(x: np.ndarray, y: np.ndarray, p: int, q: int, clusters: np.ndarray) -> np.ndarray:
+    """How often each pair of codes [n] below p and q meets in each cluster that occurs: [clusters, p · q]."""
+    return _count_in_clusters(x * q + y, np.ones(len(x)), clusters, p * q)
+
+
 def _coincidences(ratings: Ratings) -> np.ndarray:
-    """Per item its coincidence matrix [items, q · q]; items have ≥ 2 ratings."""
-    counts = ratings.counts
-    given = counts.sum(axis=1)
-    q = counts.shape[1]
-    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(q)
-    return quotient(pairs, (given - 1)[:, None, None]).reshape(len(counts), q * q)
+    """Coincidence matrices summed by cluster [clusters, q · q]; items have ≥ 2 ratings."""
+    q, raters = len(ratings.levels), ratings.codes.shape[1]
+    weights = quotient(np.ones(len(ratings.codes)), ratings.given.sum(axis=1) - 1)
+    several = []
+    for a, b in permutations(range(raters), 2):
+        both = ratings.given[:, a] & ratings.given[:, b]
+        pairs = ratings.codes[both, a] * q + ratings.codes[both, b]
+        several.append((pairs, weights[both], ratings.clusters[both]))
+    codes, shares, clusters = (np.concatenate(each) for each in zip(*several, strict=True))
+    return _count_in_clusters(codes, shares, clusters, q * q)
+
+
+def _count_in_clusters(codes: np.ndarray, weights: np.ndarray, clusters: np.ndarray, size: int) -> np.ndarray:
+    """The weights of each code [n] below `size` summed within the clusters that occur, in code order."""
+    found, places = np.unique(clusters, return_inverse=True)
+    summed = np.bincount(places * size + codes, weights=weights, minlength=len(found) * size)
+    return summed.reshape(len(found), size)
 
 
 def _ordinal_distance(uses: np.ndarray) -> np.ndarray:
@@ -290,10 +306,20 @@ def measure_columns(
     bootstrap: Bootstrap,
 ) -> Agreed:
     """A statistic of columns [n, k] with the interval of `formula` over their sums; `n` is theirs."""
+    return measure_sums(name, value, by_cluster(columns, clusters), len(columns), formula, bootstrap)
+
+
+def measure_sums(
+    name: str, value: float | None, sums: np.ndarray, n: int, formula: Formula, bootstrap: Bootstrap
+) -> Agreed:
+    """A statistic of `n` items with the interval of `formula` over what their clusters sum to [clusters, k]. A share of
+    0 or 1, whose resamples are all alike, has Wilson's interval of its clusters."""
     if value is not None and math.isnan(value):
         value = None
     interval = None
     if value is not None and bootstrap.resamples:
-        interval = bootstrap.interval(by_cluster(columns, clusters), formula)
+        interval = bootstrap.interval(sums, formula)
+        if interval is None and name in SHARES and value in (0.0, 1.0):
+            interval = wilson_interval(value, len(sums)) if len(sums) >= FEWEST else None
     ends = (None, None) if interval is None else (interval.low, interval.high)
-    return Agreed(name, value, len(columns), *ends)
+    return Agreed(name, value, n, *ends)

@@ -1,4 +1,4 @@
-"""Rankings compared: Kendall's τ, and which pairs changed places."""
+"""Rankings compared: Kendall's τ, Spearman's ρ, and which pairs changed places."""
 
 from __future__ import annotations
 
@@ -50,13 +50,30 @@ def rank_flips(one: Mapping[str, float], other: Mapping[str, float]) -> list[tup
     return sorted(flips)
 
 
-def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Spearman's ρ of two series [n]; None for n < 2 and when either is constant."""
-    from scipy.stats import spearmanr
+def spearman_by_group(x: np.ndarray, y: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+    """Spearman's ρ of the two series [n] within each group [groups]; `group` [n] in any order. NaN for a group of fewer
+    than two and where either series is constant. scipy has it for one group at a time; tests hold the two against each
+    other."""
+    size = np.bincount(group, minlength=groups)
+    middle = (size + 1) / 2
+    a, b = (_rank_within(side, group, size) - middle[group] for side in (x, y))
+    parts = [np.bincount(group, weights=each, minlength=groups) for each in (a * b, a * a, b * b)]
+    spread = np.sqrt(parts[1]) * np.sqrt(parts[2])
+    return np.divide(parts[0], spread, out=np.full(groups, np.nan), where=spread > 0)
 
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return None
-    return float(spearmanr(x, y).statistic)
+
+def _rank_within(values: np.ndarray, group: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Mid-ranks [n], from 1, of the values within their groups, of which each has `size` members."""
+    order = np.lexsort((values, group))
+    sorted_values, sorted_groups = values[order], group[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (sorted_values[1:] != sorted_values[:-1]) | (sorted_groups[1:] != sorted_groups[:-1])
+    first = np.nonzero(begins)[0]
+    last = np.append(first[1:], len(order)) - 1
+    before = (np.cumsum(size) - size)[sorted_groups]
+    found = np.empty(len(order))
+    found[order] = ((first + last) / 2)[np.cumsum(begins) - 1] - before + 1
+    return found
 
 
 def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
