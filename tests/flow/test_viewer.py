@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -20,6 +19,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from flows.server import viewing
+from tasks.foundation.llm.cache import find_replies
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.references import ASKED_FOR
@@ -67,8 +67,8 @@ def test_a_reader_gets_from_a_cell_to_the_raw_reply(layout: Layout) -> None:
         _, talk = follow(client, cell, "^/builds/main/conversations/")
         address, request = follow(client, talk.partition("As a whole")[2], "^/builds/main/requests/")
     request_id = address.rpartition("/")[2]
-    with sqlite3.connect(layout.cache / "replies.sqlite") as cache:
-        ((text,),) = cache.execute("select reply from replies where request_id = ?", (request_id,)).fetchall()
+    (kept,) = find_replies(layout.cache / "replies.sqlite", "replies.request_id = ?", [request_id])
+    text = kept.reply.text
     assert text in Page(request).text
     assert "satisfaction" in text
 
