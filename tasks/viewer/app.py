@@ -204,7 +204,7 @@ def _row(reading: Reading, request: Request) -> Values:
         for column, info in declared.row.model_fields.items()
     ]
     told = " / ".join(texts.write(page.row[column]) for column in declared.key if page.row[column] is not None)
-    return {"title": f"{numbers.words(name)} {texts.brief(told, 100)}", "page": page, "fields": fields}
+    return {"title": f"{name}: {texts.brief(told, 100)}", "page": page, "fields": fields}
 
 
 def _whole(value: Any, is_json: bool) -> str:
