@@ -1,5 +1,4 @@
-"""What a number rests on: a row of `metrics`, the units of its cell worked out anew, and the same metric cut
-otherwise."""
+"""What a number rests on: a row of `metrics`, the units of its cell worked out anew, and the metric's other cells."""
 
 from __future__ import annotations
 
