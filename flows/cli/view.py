@@ -8,8 +8,8 @@ import typer
 
 from flows.server import environment, viewing
 from tasks.foundation.store.layout import Layout
-from tasks.foundation.store.views import choose_build
 from tasks.viewer import addresses
+from tasks.viewer.reading import check_build
 
 
 def view(
@@ -26,7 +26,9 @@ def view(
     """
     environment.end_on_signals()
     layout = Layout.default()
-    path = addresses.HOME if build is None else addresses.of_build(choose_build(layout, build))
+    if build is not None:
+        check_build(layout, build)
+    path = addresses.HOME if build is None else addresses.of_build(build)
     listening = viewing.listen(host, (port,) if port else (viewing.PORT, 0))
     if host not in environment.LOOPBACK:
         typer.echo(f"It listens at {host}: whoever reaches this machine can read every text, prompt and reply.")

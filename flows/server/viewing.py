@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 PORT = 4300
 """Where the pages are looked for first."""
 
+GRACE_SECONDS = 3
+"""For pages under way when it ends."""
+
 EVERYWHERE = ("0.0.0.0", "::")
 
 
@@ -79,6 +82,11 @@ def _server(layout: Layout, host: str) -> uvicorn.Server:
 
     return uvicorn.Server(
         uvicorn.Config(
-            make_pages(layout, host), log_level="warning", lifespan="off", server_header=False, proxy_headers=False
+            make_pages(layout, host),
+            log_level="warning",
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
     )

@@ -16,13 +16,12 @@ import numpy as np
 import polars as pl
 
 from tasks.foundation.settings.sections import MetricsSection
-from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.stats.bootstrap import Bootstrap, Design, Part
 from tasks.foundation.stats.sums import quotient
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.cells import KEY_COLUMNS, Units
 from tasks.metrics.demo_benchmark import DemoBench
-from tasks.metrics.demo_scores import compute_demo_metrics
-from tasks.metrics.demo_study import Read
+from tasks.metrics.demo_study import Read, Tried
 from tasks.metrics.eyt_benchmark import EytBench
 from tasks.metrics.eyt_metrics import (
     Trajectory,
@@ -32,7 +31,7 @@ from tasks.metrics.eyt_metrics import (
     compute_sweep_metrics,
 )
 from tasks.metrics.eyt_study import Study
-from tasks.metrics.observed import Observed, make_part
+from tasks.metrics.observed import Observed
 
 _UNUSED = Bootstrap(1, 0)
 
@@ -49,8 +48,8 @@ DEMO_UNIT = (
 @dataclass(frozen=True, slots=True)
 class Contribution:
     """One unit of a cell. `unit` are the columns that say which, None where it has none; `value` is the metric of it
-    alone, `pull` how much the cell's value would be lower without it; None where there is nothing to compute them
-    from. `n`, `n_unscored` and `n_fault` count the metric's n_unit."""
+    alone, `pull` how much the cell's value would be lower without it (0 where it would be none); None where there is
+    nothing to compute them from. `n`, `n_unscored` and `n_fault` count the metric's n_unit."""
 
     unit: Mapping[str, Any]
     value: float | None
@@ -103,29 +102,40 @@ class Rested:
 
 
 def find_contributions(
-    row: Mapping[str, Any], read: Read, panels: Sequence[Sequence[str]], settings: MetricsSection
+    row: Mapping[str, Any],
+    read: Read,
+    panels: Sequence[Sequence[str]],
+    settings: MetricsSection,
+    tried: Tried = lambda table: (),
 ) -> Rested | None:
     """What a row of `metrics` rests on. None for a metric that rests on rankings, and for one that the rows that are
     there have no cell of.
 
     `panels`: the panels of judges that the row may be of; the first that comes to what it says counts, else the first.
+    `tried`: the targets that a table's stage has run for.
     """
     if row["metric"].endswith(RANKINGS):
         return None
-    found = [each for panel in (panels or [()]) if (each := _with_panel(row, read, panel, settings)) is not None]
-    return next((each for each in found if each.says(row)), found[0] if found else None)
+    first = None
+    for panel in panels or [()]:
+        found = _with_panel(row, read, panel, settings, tried)
+        if found is not None and found.says(row):
+            return found
+        first = first or found
+    return first
 
 
-def _with_panel(row: Mapping[str, Any], read: Read, panel: Sequence[str], settings: MetricsSection) -> Rested | None:
+def _with_panel(
+    row: Mapping[str, Any], read: Read, panel: Sequence[str], settings: MetricsSection, tried: Tried
+) -> Rested | None:
     cut = json.loads(row["slice"]) if row["slice"] else {}
     targets = _targets_of(cut.pop("family", None), read)
     judges = [row["judge"]] if row["judge"] else list(panel)
     if row["benchmark"] == "demo":
-        demo = DemoBench.of(read, judges, (), _UNUSED)
+        demo = DemoBench.of(read, judges, (), _UNUSED, tried)
         units, described, observed = demo.study.units, _describe_demo(demo), _demo_metrics(demo)
     else:
-        lost = [row["target"]] if row["target"] and not row["n"] else []
-        eyt = EytBench.of(read, judges, settings, _UNUSED, lost)
+        eyt = EytBench.of(read, judges, settings, _UNUSED, tried("conversations"))
         units, described = eyt.study.units, eyt.study.conversations.select(EYT_UNIT)
         observed = _eyt_metrics(eyt, read("turn_drifts"), cut, row["metric"])
     alike = [each for each in observed if each.metric == row["metric"] and each.slice == cut]
@@ -140,7 +150,7 @@ def _targets_of(family: str | None, read: Read) -> list[str] | None:
 def _demo_metrics(demo: DemoBench) -> list[Observed]:
     if not len(demo.study.units):
         return []
-    return [*compute_demo_metrics(*demo.study.scores(*demo.numbers(demo.panel))), *demo.faults()]
+    return [*demo.scores(demo.panel), *demo.faults()]
 
 
 def _describe_demo(demo: DemoBench) -> pl.DataFrame:
@@ -193,21 +203,29 @@ def _rest(
         mask &= np.isin(units.keys["target"].astype(str), targets)
     if not mask.any():
         return None
-    there = mask & observed.there
-    part, design = make_part(observed.only(mask), np.arange(int(mask.sum())), units.pools[mask])
-    pulls = part.pulls(design)[observed.there[mask]]
-    cell = observed.only(there)
+    cell, part, design = _lay_out(observed, units, np.nonzero(mask)[0])
+    there, pulls = cell.there, part.effects(design)
+    listed = cell.only(there)
     return Rested(
         value=_or_none(part.value(design)),
         n=int(cell.n.sum()),
         n_unscored=int(cell.unscored.sum()),
         n_fault=int(cell.fault.sum()),
         panel=panel,
-        _observed=cell,
-        _pulls=pulls,
-        _described=described.filter(there),
-        _order=_order(cell, pulls),
+        _observed=listed,
+        _pulls=pulls[there],
+        _described=described.filter(mask).filter(there),
+        _order=_order(listed, pulls[there]),
     )
+
+
+def _lay_out(observed: Observed, units: Units, places: np.ndarray) -> tuple[Observed, Part, Design]:
+    """The units at some places as what is summed up, each by itself, and the pools that they are of. As in
+    `observed.measure`: a value is the mean of the pools' own, a slice only of those that have it."""
+    cell = observed.only(places)
+    pools = np.unique(units.sample(places).pools, return_inverse=True)[1].ravel()
+    chosen = np.unique(pools[cell.n > 0]).tolist() if cell.slice else None
+    return cell, Part(cell.columns, cell.formula, chosen), Design(pools)
 
 
 def _alone(observed: Observed) -> np.ndarray:
@@ -223,7 +241,7 @@ def _alone(observed: Observed) -> np.ndarray:
 def _order(observed: Observed, pulls: np.ndarray) -> np.ndarray:
     own, better = _alone(observed), METRICS[observed.metric].better
     rank = {"high": own, "low": -own, None: -np.abs(pulls)}[better]
-    rank = np.where(np.isnan(own), np.inf, np.where(np.isnan(rank), np.inf, rank))
+    rank = np.where(np.isnan(own) | np.isnan(rank), np.inf, rank)
     last = np.where(observed.n > 0, 0, np.where(observed.unscored > 0, 1, 2))
     return np.lexsort((np.arange(len(rank)), rank, last))
 

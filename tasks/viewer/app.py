@@ -117,6 +117,7 @@ class StrictHeaders:
 
 def _answer(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     usual = {"state": None, "cited": None, "asked_state": request.query_params.get("commit")}
+    usual["here"] = request.url.path
     html = render(template, **{**usual, **values})
     return HTMLResponse(html.encode("utf-8", "replace"), status)
 
@@ -203,7 +204,7 @@ def _row(reading: Reading, request: Request) -> Values:
         for column, info in declared.row.model_fields.items()
     ]
     told = " / ".join(texts.write(page.row[column]) for column in declared.key if page.row[column] is not None)
-    return {"title": f"{numbers.words(name)} {texts.brief(told, 100)}", "page": page, "fields": fields}
+    return {"title": f"{name}: {texts.brief(told, 100)}", "page": page, "fields": fields}
 
 
 def _whole(value: Any, is_json: bool) -> str:

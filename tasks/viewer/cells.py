@@ -1,27 +1,27 @@
-"""What a number rests on: a row of `metrics`, the units of its cell worked out anew, and the same metric cut
-otherwise."""
+"""What a number rests on: a row of `metrics`, the units of its cell worked out anew, and the metric's other cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
 import polars as pl
 
-from tasks.foundation.run.context import select_rows
+from tasks.foundation.run.context import members_with, select_rows
 from tasks.foundation.settings.sections import JudgingSection, MetricsSection, SubsampleSection
 from tasks.foundation.tables import TABLES
 from tasks.metrics.catalogue import METRICS, Metric
 from tasks.metrics.contributions import RANKINGS, Contribution, Rested, find_contributions
+from tasks.metrics.demo_study import Read, Tried
 from tasks.report.questions import Record
 from tasks.viewer.reading import BadAsk, NotThere, Reading
 
 KEY = TABLES["metrics"].key
 PAGE_UNITS = 50
 
-OF_A_TARGET = ("awareness_predictions", "interactions", "conversations")
+OF_A_TARGET = ("awareness_predictions", "awareness_scores", "interactions", "conversations")
 """Tables of which a cell needs the rows of its targets only."""
 
 
@@ -127,20 +127,20 @@ def _is_whole() -> str:
 
 def _rest(reading: Reading, row: Record) -> Rested | None:
     panels, section = find_panels(reading), find_settings(reading)
-    return find_contributions(row, _reader(reading, row), panels, section)
+    return find_contributions(row, _reader(reading, row), panels, section, _members(reading, row))
 
 
-def _reader(reading: Reading, row: Record) -> Callable[..., pl.DataFrame]:
+def _reader(reading: Reading, row: Record) -> Read:
     """Reads each table once, and of those with targets only what the cell can have."""
 
     @cache
     def whole(table: str) -> pl.DataFrame:
         if row["target"] is None:
             return reading.frame(table)
-        if table in OF_A_TARGET or table == "awareness_scores":
-            return reading.frame(table, {"target": [row["target"]]})
-        owners = {"conversation_id": "conversations", "interaction_id": "interactions"}
-        for column, owner in owners.items():
+        if table in OF_A_TARGET:
+            found = reading.frame(table, {"target": [row["target"]]})
+            return reading.frame(table) if found.is_empty() else found  # how often it was tried, the others tell
+        for column, owner in {"conversation_id": "conversations", "interaction_id": "interactions"}.items():
             if column in TABLES[table].columns and table != owner:
                 return reading.frame(table, {column: whole(owner)[column].to_list()})
         return reading.frame(table)
@@ -149,6 +149,15 @@ def _reader(reading: Reading, row: Record) -> Callable[..., pl.DataFrame]:
         return select_rows(whole(table), where, columns)
 
     return read
+
+
+def _members(reading: Reading, row: Record) -> Tried:
+    """The targets that a table's stage has run for, of those that the cell is of."""
+
+    def members(table: str) -> Sequence[str]:
+        return [one for one in members_with(reading.commits, table) if row["target"] in (None, one)]
+
+    return members
 
 
 def find_panels(reading: Reading) -> list[list[str]]:

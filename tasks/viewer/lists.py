@@ -53,8 +53,7 @@ LISTS: Mapping[str, Listed] = {
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Some rows of a list. `choices`: the values of each column that it can be narrowed by; `chosen` those that
-    were."""
+    """Some rows of a list. `choices`: the values of each column it can be narrowed by; `chosen`: those that were."""
 
     name: str
     listed: Listed

@@ -135,12 +135,17 @@ class Library:
 
     def _stamp(self, build: str) -> str:
         """Changes with every commit of the build."""
-        known = builds(self.layout)
-        if not is_build_name(build) or build not in known:
-            there = ", ".join(known) or "none is there yet, `colloquy run` makes one"
-            raise NotThere(f"build {build!r} does not exist; expected one of: {there}")
+        check_build(self.layout, build)
         files = sorted((self.layout.builds / build).glob("*.json"))
         return digest([(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files])
+
+
+def check_build(layout: Layout, build: str) -> None:
+    """NotThere for a build that does not exist."""
+    known = builds(layout)
+    if not is_build_name(build) or build not in known:
+        there = ", ".join(known) or "none is there yet, `colloquy run` makes one"
+        raise NotThere(f"build {build!r} does not exist; expected one of: {there}")
 
 
 def known_table(name: str) -> Table:

@@ -28,6 +28,17 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 _ID = re.compile(r"\b[a-z]+_[0-9a-f]{16}\b")
 
+NAMED = {
+    "conversations": "Conversations",
+    "dialogues": "Dialogues",
+    "interactions": "Interactions",
+    "awareness_predictions": "Predictions",
+    "metrics": "Metrics",
+    "rejects": "Rejects",
+    "llm_calls": "Requests",
+}
+"""Tables that every page of a build leads to, and how they are called there."""
+
 LONGEST = 200_000
 """Characters of one text on a page; the rest is counted."""
 
@@ -59,7 +70,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.globals |= {"to": addresses, "lists": LISTS}
+    environment.globals |= {"to": addresses, "lists": LISTS, "tables_named": NAMED}
     environment.filters |= {
         "count": numbers.count,
         "interval": numbers.interval,

@@ -33,8 +33,7 @@ _OPERATORS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "!": "<>"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which rows of a table. `sort` is a column, with a minus sign before it from the top; empty: as they are
-    stored."""
+    """Which rows of a table. `sort` is a column, after a minus sign the highest first; empty: as they are stored."""
 
     filters: Mapping[str, str] = field(default_factory=dict)
     search: str = ""

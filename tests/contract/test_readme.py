@@ -19,7 +19,8 @@ from tasks.foundation.settings.sections import PersonaSource, SceneSource
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {
-    path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/commands.md", "docs/own-data.md")
+    path: (ROOT / path).read_text(encoding="utf-8")
+    for path in ("README.md", "docs/commands.md", "docs/own-data.md", "docs/viewer.md")
 }
 LINES = sorted(
     {line.removeprefix("$ ") for text in PAGES.values() for line in text.splitlines() if line.startswith("$ ")}

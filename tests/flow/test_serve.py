@@ -198,6 +198,11 @@ def test_a_run_with_lost_rows_is_partial_and_its_build_has_a_report_that_a_brows
         assert b"<html" in page.read(1000)
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(urllib.request.Request(link, headers={"Host": "elsewhere.example"}), timeout=30)
+    (viewer,) = [line.split()[1] for line in served.said if line.startswith("viewer: ")]
+    with urllib.request.urlopen(f"{viewer}/builds/lost/tables/rejects", timeout=30) as page:
+        assert b"rejects" in page.read()
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(viewer, headers={"Host": "elsewhere.example"}), timeout=30)
 
 
 def events_of_losses(served: Served) -> list[dict[str, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tasks.foundation.errors import StoreError
-from tasks.foundation.llm.cache import ReplyCache
+from tasks.foundation.llm.cache import COLUMNS, ReplyCache
 from tasks.foundation.llm.request import Message, Outcome
 from tasks.foundation.llm.retrace import KeptReplies, calls_before, retrace
 from tests.unit.test_llm_engine import GOOD, engine, failure, reply, request
@@ -88,6 +90,17 @@ async def test_a_cache_that_is_gone_is_not_made_and_one_that_is_none_is_told_of(
     other.write_text("no database, but as long as the head of one " * 10)
     with pytest.raises(StoreError, match="cannot be read"):
         KeptReplies(other).get("k")
+
+
+async def test_replies_that_an_earlier_version_has_written_are_found(tmp_path: Path) -> None:
+    with ReplyCache(tmp_path / "new.sqlite") as cache:
+        outcome = await engine(cache, [BAD, reply(GOOD)]).ask(request())
+        rows = [row for batch in cache.read_rows() for row in batch]
+    with closing(sqlite3.connect(tmp_path / "old.sqlite")) as old, old:
+        old.execute(f"create table replies ({', '.join(COLUMNS)})")
+        old.executemany(f"insert into replies values ({', '.join('?' * len(COLUMNS))})", rows)
+    found = retrace(KeptReplies(tmp_path / "old.sqlite"), outcome.record.model_dump())
+    assert [one.reply.text for one in found] == ["no JSON", GOOD]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"call": 1}', '{"call": {"messages": []}, "to": {"max_tokens": 1}}'])

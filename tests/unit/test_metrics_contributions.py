@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -30,10 +30,7 @@ class Measured:
         plain = {name: [row.model_dump() for row in made[name]] for name in MADE}  # type: ignore[attr-defined]
         self.metrics, self.section = plain["metrics"], given.settings.metrics
         self.panel = given.settings.judging.panel
-        self._whole: Callable[[str], pl.DataFrame] = cache(Context({**rows, **plain}).read)
-
-    def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return select_rows(self._whole(table), where, columns)
+        self._whole = cache(Context({**rows, **plain}).read)
 
     def cell(self, metric: str, **key: Any) -> Mapping[str, Any]:
         columns = dict.fromkeys(set(TABLES["metrics"].key) - {"benchmark", "metric"}) | key
@@ -43,6 +40,9 @@ class Measured:
             if row["metric"] == metric and all(row[name] == value for name, value in columns.items())
         ]
         return row
+
+    def read(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        return select_rows(self._whole(table), where, columns)
 
     def rest(self, row: Mapping[str, Any], panels: Sequence[Sequence[str]] | None = None) -> Rested | None:
         return find_contributions(row, self.read, panels or [self.panel], self.section)

@@ -15,12 +15,14 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tasks.foundation.errors import StoreError
 from tasks.foundation.llm.claims import Claims
@@ -77,6 +79,8 @@ _WHOLE = (
 )
 """Rows as `_read` takes them."""
 _SELECT = f"{_WHOLE} where replies.key = ?"
+_UNPACKED = f"select {', '.join(f'replies.{name}' for name in COLUMNS)}, null, null, null from replies"
+"""The same of a file that an earlier version has written."""
 _REQUEST, _REPLY, _STAGE = (COLUMNS.index(name) for name in ("request", "reply", "stage"))
 
 
@@ -370,9 +374,31 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
+def find_replies(path: Path, where: str, values: Sequence[str]) -> list[CachedReply]:
+    """The replies of the cache at `path` that fulfil a condition on columns of `replies`; none where there is no cache.
+    Only reads: the file is neither made nor brought up to date, and a run may be writing to it.
+
+    StoreError for a file that cannot be read.
+    """
+    if not path.is_file():
+        return []
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
+            packing = Packing(connection)
+            select = _WHOLE if _is_packed(connection) else _UNPACKED
+            found = connection.execute(f"{select} where {where}", values).fetchall()
+            return [CachedReply.from_row(_read(row, packing)) for row in found]
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        raise StoreError(f"The reply cache {path} cannot be read: {error}.") from None
+
+
+def _is_packed(connection: sqlite3.Connection) -> bool:
+    return _PACKED in {name for _, name, *_ in connection.execute("pragma table_info(replies)")}
+
+
 def _add_column(connection: sqlite3.Connection) -> None:
     """To a file that an earlier version has made; another process may be doing the same."""
-    if _PACKED in {name for _, name, *_ in connection.execute("pragma table_info(replies)")}:
+    if _is_packed(connection):
         return
     try:
         connection.execute(f"alter table replies add column {_PACKED} integer")

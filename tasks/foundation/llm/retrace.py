@@ -8,24 +8,18 @@ the id is met. Reads only: a cache that is not there is not made, and a run may 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import canonical_json, content_id
-from tasks.foundation.llm.cache import COLUMNS, CachedReply, format_time
+from tasks.foundation.llm.cache import CachedReply, find_replies, format_time
 from tasks.foundation.llm.request import key_of
 
 MOST_CALLS = 20
 """Calls of one request that are looked for."""
-
-_ALL = f"select {', '.join(COLUMNS)} from replies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +34,12 @@ class KeptReplies:
 
     def get(self, key: str) -> CachedReply | None:
         """The reply of the call with this key, or None. StoreError for a file that cannot be read."""
-        return next(iter(self._find("where key = ?", key)), None)
+        return next(iter(find_replies(self.path, "replies.key = ?", [key])), None)
 
     def stored_at(self, stage: str, moment: datetime) -> list[CachedReply]:
         """The replies of a stage that came at a moment, to the microsecond. StoreError as `get`."""
-        return self._find("where stage = ? and created_at = ?", stage, format_time(moment))
-
-    def _find(self, where: str, *values: str) -> list[CachedReply]:
-        if not self.is_there:
-            return []
-        try:
-            with closing(sqlite3.connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)) as connection:
-                return [CachedReply.from_row(row) for row in connection.execute(f"{_ALL} {where}", values)]
-        except (sqlite3.Error, ValueError, TypeError) as error:
-            raise StoreError(f"The reply cache {self.path} cannot be read: {error}.") from None
+        test = "replies.stage = ? and replies.created_at = ?"
+        return find_replies(self.path, test, [stage, format_time(moment)])
 
 
 def retrace(replies: KeptReplies, call: Mapping[str, Any]) -> list[CachedReply]:
