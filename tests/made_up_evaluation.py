@@ -32,11 +32,66 @@ BANK = 20_000
 PARTS = 8
 """Files of each table of a target."""
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
-WORDS = (
-    "I you we they think know hope mean said told asked about the a my your work dinner garden train letter brother "
-    "sister doctor school weather music money really never always maybe today tomorrow last week again together "
-    "because when but and so if with for from into after before good late tired happy sure sorry thanks please"
-).split()
+WORDS = [
+    "I",
+    "you",
+    "we",
+    "they",
+    "think",
+    "know",
+    "hope",
+    "mean",
+    "said",
+    "told",
+    "asked",
+    "about",
+    "the",
+    "a",
+    "my",
+    "your",
+    "work",
+    "dinner",
+    "garden",
+    "train",
+    "letter",
+    "brother",
+    "sister",
+    "doctor",
+    "school",
+    "weather",
+    "music",
+    "money",
+    "really",
+    "never",
+    "always",
+    "maybe",
+    "today",
+    "tomorrow",
+    "last",
+    "week",
+    "again",
+    "together",
+    "because",
+    "when",
+    "but",
+    "and",
+    "so",
+    "if",
+    "with",
+    "for",
+    "from",
+    "into",
+    "after",
+    "before",
+    "good",
+    "late",
+    "tired",
+    "happy",
+    "sure",
+    "sorry",
+    "thanks",
+    "please",
+]
 ENDS = np.array([".", ".", "?", "!", ""])
 
 

@@ -18,19 +18,22 @@ from tasks.foundation.store.views import choose_build, shown_build
 def report(
     build: Annotated[str | None, typer.Option(help="The build; the one that SQL shows when not given.")] = None,
     transcripts: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many transcripts of each kind the page holds.")
+        int, typer.Option(min=0, metavar="N", help="How many transcripts of each kind are shown.")
     ] = 100,
+    single_file: Annotated[
+        bool, typer.Option("--single-file", help="Transcripts in the report itself, not on pages beside it.")
+    ] = False,
     open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
 ) -> None:
-    """Write artifacts/reports/BUILD/index.html: funnel, pools, labels, votes, leaderboards, faults, transcripts.
+    """Write artifacts/reports/BUILD/index.html: boards, what they rest on, costs; transcripts on pages beside it.
 
-    One file that needs no network. Works on a build that is not whole; what is missing says what would fill it.
+    Needs no network. Works on a build that is not whole; what is missing says what would fill it.
     """
     from tasks.report.build import write_report  # the charts take a second to load, and no other command here has any
 
     layout = Layout.default()
     name = choose_build(layout, build)
-    path = write_report(layout, name, transcripts)
+    path = write_report(layout, name, transcripts, single_file=single_file)
     typer.echo(str(path))
     if open_:
         typer.launch(path.as_uri())

@@ -1,4 +1,5 @@
-"""Queries of users: what they may do, and how their answers are written (a box, CSV, or JSON lines of one array).
+"""Queries of users: what they may do, and how their answers are written (a box, CSV, JSON lines of one array, Markdown,
+Parquet).
 
 A query may read, keep temporary things, and write an answer to one file outside the artifacts folder. That is decided
 on DuckDB's own statement types and tokens, so that neither comments nor quoting hide anything. Its settings are locked
@@ -13,7 +14,8 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import StrEnum
@@ -22,10 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
+from rich.table import Table as Grid
 
+from flows.cli.console import make_table
 from tasks.foundation.errors import ConfigError
+from tasks.foundation.store.files import replacing
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import explain_reading_errors, open_views
+from tasks.report.questions import list_reports
 
 HARMLESS = ("SELECT", "SET", "TRANSACTION", "EXECUTE", "DETACH", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "DROP")
 """Statement types that change nothing in files: the views are opened read-only, settings are locked, and what was
@@ -67,6 +74,8 @@ class Format(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+    md = "md"
+    parquet = "parquet"
 
 
 def open_reading(layout: Layout, build: str | None) -> duckdb.DuckDBPyConnection:
@@ -87,6 +96,37 @@ def ask(connection: duckdb.DuckDBPyConnection, text: str, form: Format, layout: 
                 write_answer(connection, statement, form)
     except duckdb.Error as error:
         raise ConfigError(f"the query cannot be answered. {error}") from None
+
+
+def ask_into(connection: duckdb.DuckDBPyConnection, text: str, form: Format, layout: Layout, file: Path | None) -> None:
+    """As `ask`, but the answer of the one statement goes to a file, which is there whole or not at all."""
+    if file is None:
+        if form is Format.parquet:
+            raise ConfigError("expected --output FILE with --format parquet")
+        ask(connection, text, form, layout)
+        return
+    if not _is_outside(str(file), layout.root):
+        raise ConfigError(f"expected --output outside {layout.root}, which only runs may change, found {file}")
+    if len(split_into_statements(text)) != 1:
+        raise ConfigError("expected one statement with --output")
+    with replacing(file, file.parent) as part, part.open("w", encoding="utf-8") as out, redirect_stdout(out):
+        ask(connection, text, form, layout)
+
+
+def split_into_statements(text: str) -> list[duckdb.Statement]:
+    """ConfigError with DuckDB's own words for what it cannot read."""
+    try:
+        return list(duckdb.extract_statements(text))
+    except duckdb.Error as error:
+        raise ConfigError(f"the query cannot be answered. {error}") from None
+
+
+def named_grid() -> Grid:
+    """The queries that have names, with what they ask."""
+    grid = make_table("query", "asks")
+    for name, question in list_reports():
+        grid.add_row(f"@{name}", question)
+    return grid
 
 
 def split_statements(text: str) -> list[str]:
@@ -251,11 +291,50 @@ def write_answer(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statem
     if form is Format.table:
         _write_box(connection, statement)
         return
+    if form is Format.parquet:
+        _write_parquet(connection, statement)
+        return
     connection.execute(statement)
     if connection.description is None:
         return
     names = unique_names([column[0] for column in connection.description])
-    (_write_csv if form is Format.csv else _write_json)(names, _rows(connection))
+    write = {Format.csv: _write_csv, Format.json: _write_json, Format.md: write_markdown}[form]
+    write(names, _rows(connection))
+
+
+def _write_parquet(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
+    """Batch by batch into what standard output is: a file, never a terminal."""
+    relation = connection.sql(statement.query)
+    if relation is None:
+        raise ConfigError("expected a statement that answers with rows, for --format parquet")
+    reader = relation.to_arrow_reader(BATCH)
+    with pq.ParquetWriter(sys.stdout.buffer, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def write_markdown(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table of Markdown; columns of numbers stand to the right. Nothing for null."""
+    held = [list(row) for row in rows]
+    numeric = [
+        any(row[place] is not None for row in held)
+        and all(_is_number(row[place]) for row in held if row[place] is not None)
+        for place in range(len(names))
+    ]
+    sys.stdout.write(f"| {' | '.join(map(_markdown, names))} |\n")
+    sys.stdout.write(f"|{'|'.join('---:' if right else '---' for right in numeric)}|\n")
+    for row in held:
+        sys.stdout.write(f"| {' | '.join(_markdown(_cell(value)) for value in row)} |\n")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _markdown(value: Any) -> str:
+    """A value as a cell: one line, in which nothing is markup."""
+    text = "" if value is None else " ".join(str(value).split())
+    return re.sub(r"([\\|*`<>\[\]])", r"\\\1", text)
 
 
 def _write_box(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:

@@ -15,13 +15,20 @@ def serve(
         int | None,
         typer.Option(min=1, max=65535, help="Where the reports can be read; else the next port, or a free one."),
     ] = None,
+    viewer_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Where the viewer's pages are; else the port after the reports', or a free one."
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Listen here; other machines cannot reach the default.")] = "127.0.0.1",
     redeploy: Annotated[
         bool, typer.Option(help="Make every deployment as the code says it, over what was edited in the UI.")
     ] = False,
 ) -> None:
-    """Bring up server, UI, work pool, deployments and a worker, whichever is missing, and keep them up until Ctrl-C.
+    """Bring up server, UI, work pool, deployments, worker and viewer, whichever is missing, and keep them up until
+    Ctrl-C.
 
     Runs of `colloquy run` go to this server while it is up. What was edited in the UI stays, and so do schedules.
     """
-    serving.serve(serving.Places(port, reports_port, host), typer.echo, redeploy=redeploy)
+    serving.serve(serving.Places(port, reports_port, host, viewer_port), typer.echo, redeploy=redeploy)

@@ -13,19 +13,21 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.table import Table as Grid
 
 from flows.cli.console import make_table, terminal
-from flows.cli.queries import Format, ask, ends_input, is_command, open_reading
+from flows.cli.queries import Format, ask, ends_input, is_command, named_grid, open_reading
 from tasks.foundation.errors import ColloquyError, ConfigError
 from tasks.foundation.store.commits import builds
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import duckdb_type, shown_build
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.operations import OVERVIEW
+from tasks.report.questions import find_report
 
 HELP = """\
 Statements end with ; and may run over several lines.
   .tables [WORD]         the tables, with what a row of each is
   .schema TABLE          its columns, their types and meanings
-  .format table|csv|json how answers are written
+  .format FORM           how answers are written: table, csv, json or md
+  @NAME;                 a query of sql/reports; @ lists them
   .help                  this
   .quit                  leave (so does Ctrl-D); Ctrl-C drops the line
 Schema main shows the build of --build or `colloquy use`, schema history all builds."""
@@ -85,6 +87,11 @@ class Shell:
         if is_command(text):
             self._dot(text.rstrip(";").split())
             return
+        name = text.strip().rstrip(";").strip()
+        if name == "@":
+            self._console.print(named_grid())
+            return
+        text = find_report(name[1:]) if name.startswith("@") else text
         ask(self._connection, text, self._form, self._layout)
         if self._form is Format.table and text.rstrip("; \n").lower().split() == ["show", "tables"]:
             self._console.print(HISTORY, soft_wrap=True)
@@ -103,12 +110,12 @@ class Shell:
                 self._console.print(HISTORY, soft_wrap=True)
             case [".schema", name] if name in DESCRIBED:
                 self._console.print(columns_grid(name))
-            case [".format", form] if form in tuple(Format):
+            case [".format", form] if form in tuple(Format) and form != Format.parquet:
                 self._form = Format(form)
             case [".schema", *_]:
                 raise ConfigError(".schema expects one of: " + ", ".join(DESCRIBED))
             case [".format", *_]:
-                raise ConfigError(".format expects table, csv or json")
+                raise ConfigError(".format expects table, csv, json or md")
             case _:
                 raise ConfigError(f"{words[0]} is not known here; .help lists what is")
 

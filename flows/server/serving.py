@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from flows.server import environment, local_server
+from flows.server import environment, local_server, viewing
 from flows.server.deployments import POOL, make_deployments
 from flows.server.environment import LOOPBACK
 from tasks.foundation import ROOT
@@ -52,16 +52,21 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where `serve` listens: the server, if it starts one, and the reports (None: the next port, else any that is
-    free)."""
+    """Where `serve` listens: the server, if it starts one, the reports and the viewer (None: the next port, else any
+    that is free)."""
 
     port: int
     reports_port: int | None = None
     host: str = local_server.HOST
+    viewer_port: int | None = None
 
     @property
     def reports_ports(self) -> tuple[int, ...]:
         return (self.reports_port,) if self.reports_port else (min(self.port + 1, HIGHEST_PORT), 0)
+
+    @property
+    def viewer_ports(self) -> tuple[int, ...]:
+        return (self.viewer_port,) if self.viewer_port else (min(self.port + 2, HIGHEST_PORT), 0)
 
     @property
     def api(self) -> str:
@@ -70,7 +75,7 @@ class Places:
 
     @property
     def everywhere(self) -> bool:
-        return self.host in ("0.0.0.0", "::")
+        return self.host in viewing.EVERYWHERE
 
     @property
     def name(self) -> str:
@@ -111,7 +116,8 @@ def _bring_deployments(api: str, redeploy: bool) -> str:
 def _say_where_runs_write(say: Say) -> None:
     there, here = environment.noted("artifacts"), str(Layout.default().root.absolute())
     if there in (None, here):
-        say(f"Its runs write to {here}; reports: {environment.noted('reports')}")
+        shown = ", ".join(f"{what}: {place}" for what in ("reports", "viewer") if (place := environment.noted(what)))
+        say(f"Its runs write to {here}; {shown}")
     else:
         say(f"Its runs write to {there}, not to {here} as commands here do: end it and serve anew to change that.")
 
@@ -137,12 +143,14 @@ def _serve(places: Places, home: Path, say: Say, redeploy: bool) -> None:
         os.environ[environment.API_URL] = api
         reports_port = stack.enter_context(serve_folder(layout.reports, places.host, places.reports_ports))
         reports = f"http://{places.name}:{reports_port}"
-        stack.enter_context(_noted(api, reports))
+        viewer = stack.enter_context(viewing.serving_pages(layout, places.host, places.viewer_ports))
+        stack.enter_context(_noted(api, reports, viewer))
         say(_bring_deployments(api, redeploy))
         worker = _Child("worker", home / "worker.log", _worker)
         stack.callback(worker.stop)
         say(f"worker is up (log: {worker.log}); its runs write to {layout.root.absolute()}")
         say(f"reports: {reports}")
+        say(f"viewer: {viewer}")
         say(f"UI: {ui_of(api)}   Ctrl-C stops what was started here.")
         _watch([child for child in (server, worker) if child], api, say)
 
@@ -236,11 +244,11 @@ def _name_upcoming() -> None:
 
 
 @contextmanager
-def _noted(api: str, reports: str) -> Iterator[None]:
+def _noted(api: str, reports: str, viewer: str) -> Iterator[None]:
     """While the block runs, other commands of this folder find the server."""
     note = environment.server_note()
     artifacts = str(Layout.default().root.absolute())
-    facts = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports}
+    facts = {"api": api, "pid": os.getpid(), "artifacts": artifacts, "reports": reports, "viewer": viewer}
     private_file(note).write_text(json.dumps(facts), encoding="utf-8")  # a configured address may have a login in it
     try:
         yield

@@ -5,6 +5,7 @@ turns as (
 
     select
         conversations.target,
+        conversations.pool,
         conversation_turns.assistant_text is null and conversations.fault = 'target' as failed,
         conversation_turns.*,
     from conversation_turns
@@ -17,6 +18,7 @@ labels as (
 
     select
         target,
+        pool,
         failed,
         'explicit_accuracy' as metric,
         coalesce(predicted_explicit = gold_explicit, false) as correct,
@@ -25,6 +27,7 @@ labels as (
     union all
     select
         target,
+        pool,
         failed,
         'latent_accuracy' as metric,
         coalesce(predicted_latent = gold_latent, false) as correct,
@@ -33,6 +36,7 @@ labels as (
     union all
     select
         target,
+        pool,
         failed,
         'emotion_accuracy' as metric,
         coalesce(predicted_emotion = gold_emotion, false) as correct,
@@ -48,10 +52,11 @@ expected as (  -- noqa: ST03
         target,
         null as judge,
         metric,
+        pool,
         avg((correct and not failed)::integer) as value,
         count(*) as n,
     from labels
-    group by target, metric
+    group by target, pool, metric
 
 ),
 

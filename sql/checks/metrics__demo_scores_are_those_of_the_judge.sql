@@ -47,6 +47,7 @@ expected as (  -- noqa: ST03
         target,
         judge,
         metric,
+        null as pool,
         avg(score) as value,
         count(score) as n,
     from scores

@@ -52,6 +52,7 @@ dialogues as (
 
     select
         conversations.target,
+        conversations.pool,
         turn_scores.judge,
         turn_scores.metric,
         turn_scores.conversation_id,
@@ -62,7 +63,8 @@ dialogues as (
     inner join conversations on turn_scores.conversation_id = conversations.conversation_id
     inner join lengths on turn_scores.conversation_id = lengths.conversation_id
     where conversations.fault not in ('infra', 'simulator')
-    group by conversations.target, turn_scores.judge, turn_scores.metric, turn_scores.conversation_id
+    group by
+        conversations.target, conversations.pool, turn_scores.judge, turn_scores.metric, turn_scores.conversation_id
 
 ),
 
@@ -73,11 +75,12 @@ expected as (  -- noqa: ST03
         target,
         judge,
         metric,
+        pool,
         20.0 * avg(score) as value,
         count(*) as n,
     from dialogues
     where scored > 0 and 2 * scored >= turns
-    group by target, judge, metric
+    group by target, pool, judge, metric
 
 ),
 

@@ -5,6 +5,7 @@ turns as (
 
     select
         conversations.target,
+        conversations.pool,
         turn_drifts.*,
     from turn_drifts
     inner join conversations on turn_drifts.conversation_id = conversations.conversation_id
@@ -16,27 +17,30 @@ dialogues as (
 
     select
         target,
+        pool,
         conversation_id,
         'drift_latent' as metric,
         avg(drift_latent) as drift,
     from turns
-    group by target, conversation_id
+    group by target, pool, conversation_id
     union all
     select
         target,
+        pool,
         conversation_id,
         'drift_explicit' as metric,
         avg(drift_explicit) as drift,
     from turns
-    group by target, conversation_id
+    group by target, pool, conversation_id
     union all
     select
         target,
+        pool,
         conversation_id,
         'drift_pair' as metric,
         avg(drift_pair) as drift,
     from turns
-    group by target, conversation_id
+    group by target, pool, conversation_id
 
 ),
 
@@ -47,10 +51,11 @@ expected as (  -- noqa: ST03
         target,
         null as judge,
         metric,
+        pool,
         avg(drift) as value,
         count(drift) as n,
     from dialogues
-    group by target, metric
+    group by target, pool, metric
 
 ),
 

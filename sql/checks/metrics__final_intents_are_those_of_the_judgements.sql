@@ -5,6 +5,7 @@ judged as (
 
     select
         conversations.target,
+        conversations.pool,
         final_intent_judgements.judge,
         final_intent_judgements.completed,
         final_intent_judgements.satisfaction,
@@ -21,20 +22,22 @@ expected as (  -- noqa: ST03
         target,
         judge,
         'ficr' as metric,
+        pool,
         avg(coalesce(completed, false)::integer) as value,
         count(*) as n,
     from judged
-    group by target, judge
+    group by target, pool, judge
     union all
     select
         'eyt' as benchmark,
         target,
         judge,
         'satisfaction' as metric,
+        pool,
         avg(25.0 * (satisfaction - 1)) as value,
         count(satisfaction) as n,
     from judged
-    group by target, judge
+    group by target, pool, judge
 
 ),
 

@@ -1,5 +1,6 @@
 -- one row per value that is not the one in metrics, once there are any. `expected` is the name of a table or step with
--- the values that they should have over everything: benchmark, target, judge (null: the panel), metric, value, n
+-- the values that they should have: benchmark, target, judge (null: the panel), metric, pool (null: there are none),
+-- value, n. Over everything it is the plain mean of the pools' values, and null where a pool with usable seeds has none
 create macro other_than_metrics(expected, tolerance := 1e-9) as table
     with
 
@@ -14,6 +15,31 @@ create macro other_than_metrics(expected, tolerance := 1e-9) as table
             and goal_type is null
             and slice is null
 
+    ),
+
+    pools as (
+
+        select count(distinct pool) as pools
+        from chat_seeds
+        where error is null
+
+    ),
+
+    together as (
+
+        select
+            expected.metric,
+            expected.benchmark,
+            expected.target,
+            expected.judge,
+            if(
+                count(expected.pool) = 0 or count(expected.value) = any_value(pools.pools), avg(expected.value), null
+            ) as value,
+            sum(expected.n)::bigint as n,
+        from query_table(expected) as expected  -- noqa: RF02
+        cross join pools
+        group by expected.metric, expected.benchmark, expected.target, expected.judge
+
     )
 
     select
@@ -25,7 +51,7 @@ create macro other_than_metrics(expected, tolerance := 1e-9) as table
         expected.value as expected_value,
         overall.n,
         expected.n as expected_n,
-    from query_table(expected) as expected  -- noqa: RF02
+    from together as expected
     left join overall
         on
             expected.benchmark = overall.benchmark

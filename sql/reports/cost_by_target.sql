@@ -21,6 +21,12 @@ interactions as (
 
 ),
 
+models as (
+
+    select * from models
+
+),
+
 located as (
 
     select
@@ -73,10 +79,14 @@ costs as (
 totals as (
 
     select
-        *,
-        target_cost_usd + simulator_or_partner_cost_usd + judging_cost_usd as cost_usd,
+        costs.*,
+        costs.target_cost_usd + costs.simulator_or_partner_cost_usd + costs.judging_cost_usd as cost_usd,
+        models.family,
+        models.access,
+        models.thinking,
     from costs
-    order by target
+    left join models on costs.target = models.alias
+    order by costs.target
 
 )
 

@@ -14,6 +14,12 @@ metrics as (
         n_unit,
         n_unscored,
         n_fault,
+        units,
+        units_void,
+        worst_low,
+        worst_high,
+        absent_judges,
+        widened,
         unit,
     from metrics
     where
@@ -33,7 +39,11 @@ comparisons as (
         difference,
         ci_low,
         ci_high,
+        p,
         p_holm,
+        p_holm_least,
+        is_reversed,
+        judges,
     from comparisons
     where
         kind = 'best'
@@ -51,9 +61,18 @@ ranks as (
         rank_low,
         rank_high,
         may_be_best,
+        is_primary,
         n_targets,
     from ranks
     where benchmark = 'demo'
+
+),
+
+primary_metrics as (
+
+    select distinct metric
+    from ranks
+    where is_primary
 
 ),
 
@@ -64,6 +83,19 @@ best as (
         metric,
         best as target,
     from comparisons
+
+),
+
+ahead_of_best as (
+
+    select
+        language,
+        metric,
+        best as target,
+        string_agg(target, ', ' order by target) as is_behind,
+    from comparisons
+    where is_reversed
+    group by language, metric, best
 
 ),
 
@@ -89,12 +121,22 @@ leaderboard as (
         metrics.n_unit,
         metrics.n_unscored,
         metrics.n_fault,
+        metrics.units,
+        metrics.units_void,
+        metrics.worst_low,
+        metrics.worst_high,
+        nullif(array_to_string(metrics.absent_judges, ', '), '') as absent_judges,
+        metrics.widened,
         metrics.unit,
         case when compared.metric is not null then best.target is not null end as is_best,
         comparisons.difference as best_minus_this,
         comparisons.ci_low as difference_low,
         comparisons.ci_high as difference_high,
         comparisons.p_holm,
+        comparisons.p_holm_least,
+        nullif(array_to_string(comparisons.judges, ', '), '') as compared_by_judges,
+        ahead_of_best.is_behind as behind_on_common,
+        primary_metrics.metric is not null as is_primary,
         ranks.rank,
         ranks.rank_low,
         ranks.rank_high,
@@ -103,13 +145,19 @@ leaderboard as (
         compared.metric is not null
         and best.target is null
         and metrics.value is not null
-        and comparisons.p_holm is null as is_not_compared,
+        and comparisons.p is null as is_not_compared,
     from metrics
     left join best
         on
             metrics.language = best.language
             and metrics.metric = best.metric
             and metrics.target = best.target
+    left join ahead_of_best
+        on
+            metrics.language = ahead_of_best.language
+            and metrics.metric = ahead_of_best.metric
+            and metrics.target = ahead_of_best.target
+    left join primary_metrics on metrics.metric = primary_metrics.metric
     left join ranks
         on
             metrics.language = ranks.language

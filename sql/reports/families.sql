@@ -22,6 +22,8 @@ families as (
         n_unit,
         n_unscored,
         n_fault,
+        units,
+        units_void,
         unit,
     from metrics
     where

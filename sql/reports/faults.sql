@@ -13,25 +13,95 @@ conversations as (
 
 ),
 
+stage_runs as (
+
+    select * from stage_runs
+
+),
+
+samples as (
+
+    select
+        'interaction' as stage,
+        sample,
+    from interactions
+    union
+    select
+        'conversation' as stage,
+        sample,
+    from conversations
+    union
+    select
+        unnest(['interaction', 'conversation']) as stage,
+        0 as sample,
+
+),
+
+made as (
+
+    select
+        'interaction' as stage,
+        target,
+    from interactions
+    union
+    select
+        'conversation' as stage,
+        target,
+    from conversations
+
+),
+
+lost_targets as (
+
+    select
+        stage_runs.stage,
+        stage_runs.member as target,
+        samples.sample,
+    from stage_runs
+    inner join samples on stage_runs.stage = samples.stage
+    left join made
+        on
+            stage_runs.stage = made.stage
+            and stage_runs.member = made.target
+    where made.target is null
+
+),
+
 sides as (
 
-    select distinct
+    select
         target,
         partner,
         sample,
     from interactions
+    union
+    select
+        target,
+        null as partner,
+        sample,
+    from lost_targets
+    where stage = 'interaction'
 
 ),
 
 conditions as (
 
-    select distinct
+    select
         target,
         simulator,
         persona_to_target,
         protocol,
         sample,
     from conversations
+    union
+    select
+        target,
+        null as simulator,
+        null as persona_to_target,
+        null as protocol,
+        sample,
+    from lost_targets
+    where stage = 'conversation'
 
 ),
 

@@ -21,6 +21,11 @@ headlines as (
         n_unit,
         n_unscored,
         n_fault,
+        units,
+        units_void,
+        round(worst_low, 3) as worst_low,
+        round(worst_high, 3) as worst_high,
+        nullif(array_to_string(absent_judges, ', '), '') as absent_judges,
         unit,
     from metrics
     where

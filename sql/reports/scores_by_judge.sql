@@ -32,6 +32,8 @@ by_judge as (
         metrics.n_unit,
         metrics.n_unscored,
         metrics.n_fault,
+        metrics.units,
+        metrics.units_void,
         metrics.unit,
     from metrics
     inner join judged

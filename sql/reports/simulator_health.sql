@@ -19,6 +19,8 @@ health as (
         n,
         n_unit,
         n_fault,
+        units,
+        units_void,
         unit,
     from metrics
     where

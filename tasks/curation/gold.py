@@ -50,7 +50,8 @@ def list_texts(record: Record, labels: Labels) -> list[str]:
 
 def write_dialogue(record: Record, labels: Labels) -> str:
     speakers = (turn.speaker for turn in record.utterances)
-    return write_transcript(record.names, zip(speakers, list_texts(record, labels), strict=True))
+    said = zip(speakers, list_texts(record, labels), strict=True)
+    return write_transcript(record.names, said, record.dialogue.language)
 
 
 def write_background(record: Record, labels: Labels, number: int) -> str:

@@ -108,7 +108,7 @@ def make_analysis_inputs(setup: DialogueSetup, draft: Draft) -> AnalysisInputs:
         emotions=taxonomy("utterance_emotion").describe(setup.language),
         goal1=setup.scene.goal1,
         goal2=setup.scene.goal2,
-        dialogue=write_transcript(setup.names, turns, numbered=True),
+        dialogue=write_transcript(setup.names, turns, setup.language, numbered=True),
     )
 
 

@@ -87,6 +87,10 @@ class StageContext(Protocol):
         With `where` or `columns`, only those rows and columns are held: for tables of the corpus's size.
         """
 
+    def members(self, table: str) -> tuple[str, ...]:
+        """The targets (or judges) that a stage which fans out has made this table for, sorted: those too of whom it has
+        no row. Only of tables that the stage declares in `asks_members`."""
+
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """What this run has made so far of a table it writes or of a draft: in `work`, what `prepare` wrote;
         in `finish`, everything. Else as `read`."""
@@ -278,6 +282,8 @@ class Stage:
     never overwrites."""
     reads_if_made: tuple[str, ...] = ()
     """Those of `reads` that are empty, instead of an error, as long as no stage has made them."""
+    asks_members: tuple[str, ...] = ()
+    """Those of `reads` of which it asks for whom they were made, rows or not."""
     items_from: Mapping[str, str] = field(default_factory=dict)
     """Of which table's rows its items are, by what their keys begin with; not needed where a setting that is marked
     `HowMany` says how many there are."""

@@ -80,7 +80,7 @@ async def work(context: StageContext, setup: EpisodeToPlay, ask: Asker) -> Rows:
     section = context.settings.interaction
 
     async def speak(speaker: int, turns: tuple[SpokenTurn, ...]) -> str:
-        talk = write_transcript(setup.names, ((said.speaker, said.text) for said in turns))
+        talk = write_transcript(setup.names, ((said.speaker, said.text) for said in turns), setup.episode.language)
         reply: Speech = await ask(
             SPEAK,
             make_speak_inputs(setup.episode, speaker, talk, len(turns) + 1),

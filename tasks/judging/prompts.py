@@ -155,5 +155,5 @@ def make_interaction_inputs(
         time=episode.time,
         location=episode.location,
         talkway=taxonomy("talkway").show(episode.talkway, language),
-        talk=write_transcript(names, [(turn.speaker, turn.text) for turn in turns]),
+        talk=write_transcript(names, [(turn.speaker, turn.text) for turn in turns], episode.language),
     )

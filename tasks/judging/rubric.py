@@ -49,15 +49,19 @@ def group_columns() -> dict[str, tuple[str, ...]]:
 
 
 def describe_columns(names: tuple[str, ...], language: str, *, half: bool = False) -> list[str]:
-    """'empathy_recognition: sees what the user feels. 1: … 0: …' for each of `names`; with `half`, also '0.5: …'."""
+    """'empathy_recognition: sees what the user feels. 1: … 0: …' for each of `names`; with `half`, '0.5: …' between."""
     labels = {label.name: label for label in taxonomy(RUBRIC).labels}
     return [_describe(labels[name], language, half=half) for name in names]
 
 
 def _describe(label: Label, language: str, *, half: bool) -> str:
-    if language == "zh":
-        return f"{label.name}：{label.zh}，{label.definition_zh}" + (f"0.5：{label.half_zh}" if half else "")
-    return f"{label.name}: {label.definition}" + (f" 0.5: {label.half}" if half else "")
+    name, definition, anchor, worst = (
+        (f"{label.name}：{label.zh}，", label.definition_zh, f"0.5：{label.half_zh}", "0：")
+        if language == "zh"
+        else (f"{label.name}: ", label.definition, f"0.5: {label.half} ", "0: ")
+    )
+    upper, worst, lower = (definition or "").rpartition(worst)
+    return f"{name}{upper}{anchor if half else ''}{worst}{lower}"
 
 
 @cache

@@ -42,18 +42,32 @@ class Metric:
     better: Better | None
     label: str
     """As short as the head of a column."""
+    scale: tuple[float, float] | None = None
+    """The lowest and highest value of what it is the mean of; None: no mean, or no ends."""
 
+
+SCALES = {
+    "0-10": (0.0, 10.0),
+    "0-20": (0.0, 20.0),
+    "0-100": (0.0, 100.0),
+    "share": (0.0, 1.0),
+    "cosine": (0.0, 2.0),
+    "rho": (-1.0, 1.0),
+}
+"""By unit."""
 
 METRICS: dict[str, Metric] = {}
 
 
 def _declare(unit: str, n_unit: NUnit, better: Better | None, *names: str, **labelled: str) -> None:
     """Metrics that have all but the name in common; the label is the name in words, unless one is given."""
-    for name in names:
-        METRICS[name] = Metric(unit, n_unit, better, name.replace("_", " "))
-    for name, label in labelled.items():
-        METRICS[name] = Metric(unit, n_unit, better, label)
+    for name, label in {**{name: name.replace("_", " ") for name in names}, **labelled}.items():
+        scale = None if name.endswith("macro_f1") else SCALES.get(unit)
+        METRICS[name] = Metric(unit, n_unit, better, label, scale)
 
+
+OF_DEMO = ("overall_pooled", "overall_mean", "awareness", *AWARENESS_TASKS, "interaction", *INTERACTION_DIMENSIONS)
+"""The scores of DEMO."""
 
 _declare("0-10", "score", "high", overall_pooled="overall, pooled", overall_mean="overall, mean of both")
 _declare("0-10", "score", "high", "awareness", *AWARENESS_TASKS, "interaction", *INTERACTION_DIMENSIONS)

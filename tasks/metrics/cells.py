@@ -15,7 +15,7 @@ from tasks.foundation.ids import canonical_json
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.tables.evaluation import Metric
 from tasks.metrics.catalogue import METRICS
-from tasks.metrics.observed import Measure, Observed, measure
+from tasks.metrics.observed import Measure, Observed, Sample, measure
 
 Breakdown = tuple[str, ...]
 Key = Mapping[str, str | None]
@@ -25,12 +25,16 @@ Key = Mapping[str, str | None]
 class Units:
     """The units of a benchmark: their key columns (None: the unit has no such value), their clusters, and what each
     of them is a try at: two targets' units with the same `task_ids` are compared with one another. `condition_ids`:
-    the conditions a unit was made under, where they may differ; a task is of one condition."""
+    the conditions a unit was made under, where they may differ; a task is of one condition. `answered`: whether the
+    target has given anything at all, right or wrong. `character_ids` [units, 2]: who takes part in its cluster (None:
+    not known). Units with a key column `pool` are of several pools, which weigh alike."""
 
     keys: Mapping[str, np.ndarray]
     cluster_ids: np.ndarray
     task_ids: np.ndarray
     condition_ids: np.ndarray | None = None
+    answered: np.ndarray | None = None
+    character_ids: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.cluster_ids)
@@ -46,6 +50,41 @@ class Units:
         """Codes of the tasks [units]."""
         codes: np.ndarray = np.unique(self.task_ids.astype(str), return_inverse=True)[1]
         return codes
+
+    @cached_property
+    def pools(self) -> np.ndarray:
+        """Codes of the pools [units]; all of one where there are none."""
+        if "pool" not in self.keys:
+            return np.zeros(len(self), dtype=int)
+        codes: np.ndarray = np.unique(self.keys["pool"].astype(str), return_inverse=True)[1]
+        return codes
+
+    @cached_property
+    def characters(self) -> np.ndarray | None:
+        """Codes of the characters [units, 2], -1: not known; None: no two clusters are known to share one."""
+        if self.character_ids is None or not len(self):
+            return None
+        known = self.character_ids.astype(bool)
+        codes = np.unique(self.character_ids.astype(str), return_inverse=True)[1].reshape(known.shape)
+        found = np.where(known, codes, -1)
+        once = found[np.unique(self.clusters, return_index=True)[1]]
+        shared = np.unique(once[once >= 0], return_counts=True)[1]
+        return found if (shared > 1).any() else None
+
+    def first_of(self, clusters: np.ndarray) -> np.ndarray:
+        """The place of a unit of each cluster (codes)."""
+        return np.unique(self.clusters, return_index=True)[1][clusters]
+
+    def sample(self, places: np.ndarray) -> Sample:
+        """Some units as a sample of dialogues."""
+        characters = None if self.characters is None else self.characters[places]
+        return Sample(self.clusters[places], self.pools[places], characters)
+
+    def failed(self, members: Mapping[str, np.ndarray]) -> set[str]:
+        """Those targets of `members` (places by target) that have given nothing at all."""
+        if self.answered is None:
+            return set()
+        return {target for target, places in members.items() if not self.answered[places].any()}
 
     def conditions(self, places: np.ndarray) -> set[str]:
         """The conditions of some units."""
@@ -86,7 +125,8 @@ class CellMeasurer:
         fresh = [each for each in observed if (id(each), cell) not in self._known]
         if fresh:
             places = np.nonzero(mask)[0]
-            found = measure([each.only(places) for each in fresh], self.units.clusters[places], self.bootstrap)
+            sample = self.units.sample(places)
+            found = measure([each.only(places) for each in fresh], sample.clusters, self.bootstrap, sample)
             self._known.update(((id(each), cell), (each, one)) for each, one in zip(fresh, found, strict=True))
         return [self._known[id(each), cell][1] for each in observed]
 
@@ -129,6 +169,12 @@ def make_metric_row(benchmark: str, key: Key, observed: Observed, found: Measure
             "n_fault": found.n_fault,
             "ci_low": found.ci_low,
             "ci_high": found.ci_high,
+            "units": found.units,
+            "units_void": found.units_void,
+            "worst_low": found.worst_low,
+            "worst_high": found.worst_high,
+            "absent_judges": list(found.absent),
+            "widened": found.widened,
             "unit": METRICS[observed.metric].unit,
         }
     )

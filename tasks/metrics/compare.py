@@ -1,9 +1,9 @@
 """Two sides of a comparison: paired on the same dialogues, or on different ones.
 
 Paired (two targets, two judges), both sides meet the same resamples of dialogues, with what both sides have of each
-(the same items, episodes or seeds); what only one has (the other's was void) is no part of the difference. Unpaired
-(one target on two persona pools), all dialogues of both are resampled together. p is corrected after Holm over the
-comparisons of one metric and cell.
+(the same items, episodes or seeds); what only one has (the other's was void) is no part of the difference. Over several
+pools it is the plain mean of the differences in those pools of which both have something. Unpaired (one target on two
+persona pools), all dialogues of both are resampled together.
 """
 
 from __future__ import annotations
@@ -13,8 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, Part, differences, intervals_of, two_sided_p
-from tasks.foundation.stats.multiplicity import holm
+from tasks.foundation.stats.bootstrap import (
+    FEWEST,
+    Bootstrap,
+    Design,
+    Part,
+    differences,
+    intervals_of,
+    spread,
+    two_sided_p,
+    widening,
+)
 from tasks.foundation.stats.sums import Formula
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.observed import Observed
@@ -59,21 +68,59 @@ class ComparisonSide:
         return int((self.n > 0).sum())
 
 
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Pairs of sides, each over the dialogues that both have, and their differences: `whole` [pairs], and in every
+    resample `resampled` [resamples, pairs]. NaN where not defined. `effects` [clusters, pairs]: what each dialogue adds
+    to a difference; `by` [pairs]: how much further the resampled ones have to lie because dialogues share characters.
+    `dialogues` [pairs] that the differences rest on; `enough` [pairs]: two or more, and of each pool."""
+
+    whole: np.ndarray
+    resampled: np.ndarray
+    effects: np.ndarray
+    by: np.ndarray
+    dialogues: np.ndarray
+    enough: np.ndarray
+
+    @staticmethod
+    def of(
+        pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap, design: Design | None = None
+    ) -> Paired:
+        """All sides have the same clusters, which lie as `design` says."""
+        if not pairs:
+            none, effects = np.zeros(0), np.zeros((0 if design is None else len(design.strata), 0))
+            return Paired(none, np.zeros((bootstrap.resamples, 0)), effects, none, none.astype(int), none.astype(bool))
+        design = design or Design.simple(len(pairs[0][0].n))
+        parts, counted = [], []
+        for a, b in pairs:
+            both = (a.n > 0) & (b.n > 0)
+            counted.append(np.bincount(design.strata[both], minlength=len(design.rows)))
+            pools = np.nonzero(counted[-1])[0].tolist()
+            parts += [Part(side.where(both).sums, side.formula, pools) for side in (a, b)]
+        whole = np.array([part.value(design) for part in parts])
+        resampled = np.stack(bootstrap.distributions(parts, design), axis=1)
+        found, drawn = differences(whole[0::2], whole[1::2]), differences(resampled[:, 0::2], resampled[:, 1::2])
+        added = np.stack([part.effects(design) for part in parts], axis=1)
+        effects = added[:, 0::2] - added[:, 1::2]
+        dialogues = np.array([int(each.sum()) for each in counted])
+        enough = np.array([each.any() and int(each[each > 0].min()) >= FEWEST for each in counted])
+        return Paired(found, drawn, effects, widening(effects, design), dialogues, enough)
+
+
 def paired_differences(
-    pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap
+    pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap, design: Design | None = None
 ) -> list[Difference]:
     """The difference of each pair, over the dialogues that both of the pair have."""
-    return _differences([(a.where(b.n > 0), b.where(a.n > 0)) for a, b in pairs], bootstrap)
+    paired = Paired.of(pairs, bootstrap, design)
+    drawn = spread(paired.resampled, paired.whole, paired.by)
+    each = zip(paired.whole, drawn.T, paired.dialogues, paired.enough, strict=True)
+    return [_difference(float(whole), drawn, int(n), bool(enough)) for whole, drawn, n, enough in each]
 
 
 def unpaired_differences(
     pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap
 ) -> list[Difference]:
     """The difference of each pair, each side over the dialogues it has."""
-    return _differences(pairs, bootstrap)
-
-
-def _differences(pairs: Sequence[tuple[ComparisonSide, ComparisonSide]], bootstrap: Bootstrap) -> list[Difference]:
     resampled = bootstrap.distributions([Part(side.sums, side.formula) for pair in pairs for side in pair])
     found = []
     for place, (a, b) in enumerate(pairs):
@@ -104,8 +151,3 @@ def find_best(metric: str, values: Mapping[str, float | None]) -> str | None:
         return None
     sign = -1 if better == "high" else 1
     return min(known, key=lambda target: (sign * known[target], target))
-
-
-def correct_p_values(differences: Sequence[Difference]) -> list[float | None]:
-    """Holm's p of each difference, over all of them."""
-    return holm([difference.p for difference in differences])

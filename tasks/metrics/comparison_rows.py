@@ -1,5 +1,9 @@
 """Rows of `comparisons`: the best target against every other, two judges on one target, a model that thinks against
-the same one that does not, and one target on two persona pools."""
+the same one that does not, and one target on two persona pools; and rows of `ranks`.
+
+What was named beforehand (`metrics.primary`) is tested: Holm's correction is over the primary metrics of a cell
+together, and their ranks hold together. All other metrics are descriptive.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from tasks.foundation.stats.agreement import Agreed
-from tasks.foundation.stats.bootstrap import FEWEST, Part, differences, intervals_of
-from tasks.foundation.stats.multiplicity import ROUNDING, find_apart
+from tasks.foundation.stats.bootstrap import Design, Part, errors_of, intervals_of, resampled_errors
+from tasks.foundation.stats.multiplicity import ROUNDING, find_apart, holm, least_holm
 from tasks.foundation.stats.ranks import kendall_rows, spearman_rows
 from tasks.foundation.tables.evaluation import Comparison, ComparisonKind, Rank
 from tasks.metrics.catalogue import METRICS
@@ -20,7 +24,7 @@ from tasks.metrics.cells import Breakdown, CellMeasurer
 from tasks.metrics.compare import (
     ComparisonSide,
     Difference,
-    correct_p_values,
+    Paired,
     find_best,
     paired_differences,
     unpaired_differences,
@@ -53,154 +57,231 @@ class Arm:
     places: np.ndarray
 
 
-def compare_targets(
-    benchmark: Benchmark, measurer: CellMeasurer, observed: Sequence[Observed], groups: Sequence[Breakdown]
-) -> Iterator[Comparison]:
-    """Each metric that has a better end, in each cell of the groups: the best target against every other.
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A comparison before its family is complete."""
 
-    Where targets met different conditions (another simulator, another protocol), the best of those that have some in
-    common against these; so nobody's rank rests on conditions that others never met.
-    """
-    compared = _comparable(observed)
-    for key, mask in measurer.units.cells(groups):
-        members = members_of(measurer, mask)
-        measured = {target: measurer.measure(compared, _mask(places, len(mask))) for target, places in members.items()}
-        alike = _under_like_conditions(members, measurer)
-        for (place, each), targets in product(enumerate(compared), alike):
-            values = {target: measured[target][place].value for target in targets}
-            best = find_best(each.metric, values)
-            if best is None:
-                continue
-            others = [target for target in targets if target != best and values[target] is not None]
-            pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
-            found = _paired(pairs, members, measurer)
-            for other, difference, p_holm in zip(others, found, correct_p_values(found), strict=True):
-                yield _row("best", benchmark, each.metric, key, (best, other), difference, p_holm)
+    metric: str
+    targets: tuple[str, str]
+    found: Difference
+    judges: Sequence[str] = ()
 
 
-def rank_targets(
-    benchmark: Benchmark, measurer: CellMeasurer, observed: Sequence[Observed], groups: Sequence[Breakdown]
-) -> Iterator[Rank]:
-    """Each target's place by each metric that has a better end, in each cell of the groups, and the places that the
-    data leave it: every two targets are compared on what both have done, all pairs of a metric and cell together with
-    95 % confidence. A target that nobody surely beats is in the confidence set of the best."""
-    compared = _comparable(observed)
-    for key, mask in measurer.units.cells(groups):
-        members = members_of(measurer, mask)
-        for targets, each in product(_under_like_conditions(members, measurer), compared):
-            sign = -1.0 if METRICS[each.metric].better == "low" else 1.0
-            places = {target: members[target] for target in targets}
-            values = {
-                target: value
-                for target in targets
-                if (value := measurer.measure([each], _mask(places[target], len(mask)))[0].value) is not None
+@dataclass(frozen=True, eq=False)
+class Comparer:
+    """Compares what a benchmark's targets have done, in cells. `primary`: the metrics that are tested."""
+
+    benchmark: Benchmark
+    measurer: CellMeasurer
+    primary: Sequence[str]
+
+    def compare_targets(self, observed: Sequence[Observed], groups: Sequence[Breakdown]) -> Iterator[Comparison]:
+        """Each metric that has a better end, in each cell of the groups: the best target against every other.
+
+        Where targets met different conditions (another simulator, another protocol), the best of those that have some
+        in common against these; so nobody's rank rests on conditions that others never met. A target that has given
+        nothing at all is never the best.
+        """
+        compared = _comparable(observed)
+        for key, mask in self.measurer.units.cells(groups):
+            members = members_of(self.measurer, mask)
+            failed = self.measurer.units.failed(members)
+            measured = {
+                target: self.measurer.measure(compared, _mask(places, len(mask))) for target, places in members.items()
             }
-            ahead = _count_surely_ahead(measurer, each, {target: places[target] for target in values}, sign)
-            for target, value in values.items():
-                better, worse = ahead[target]
-                yield Rank(
-                    benchmark=benchmark,
-                    metric=each.metric,
-                    pool=key.get("pool"),
-                    language=key.get("language"),
-                    target=target,
-                    rank=1 + sum(sign * (other - value) > ROUNDING for other in values.values()),
-                    rank_low=1 + better,
-                    rank_high=len(values) - worse,
-                    may_be_best=not better,
-                    n_targets=len(values),
-                )
+            alike = _under_like_conditions(members, self.measurer)
+            found: list[Compared] = []
+            for (place, each), targets in product(enumerate(compared), alike):
+                values = {target: measured[target][place].value for target in targets}
+                best = find_best(each.metric, {target: values[target] for target in targets if target not in failed})
+                if best is None:
+                    continue
+                others = [target for target in targets if target != best and values[target] is not None]
+                pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
+                for other, difference in zip(others, _paired(pairs, members, self.measurer), strict=True):
+                    found.append(Compared(each.metric, (best, other), difference, each.panel if each.partly else ()))
+            yield from self._rows("best", key, found)
 
+    def compare_thinking(
+        self, observed: Sequence[Observed], groups: Sequence[Breakdown], pairs: Sequence[tuple[str, str]]
+    ) -> Iterator[Comparison]:
+        """For each pair (the model that thinks, the same one that does not) of which both are targets: the first less
+        the second."""
+        for key, mask in self.measurer.units.cells(groups):
+            members = members_of(self.measurer, mask)
+            there = [pair for pair in pairs if members.keys() >= set(pair)]
+            found: list[Compared] = []
+            for each in _comparable(observed) if there else ():
+                arms = [(Arm(each, members[a]), Arm(each, members[b])) for a, b in there]
+                for pair, difference in zip(there, _paired(arms, members, self.measurer), strict=True):
+                    found.append(Compared(each.metric, pair, difference, each.panel if each.partly else ()))
+            yield from self._rows("thinking", key, found)
 
-def _count_surely_ahead(
-    measurer: CellMeasurer, observed: Observed, members: Mapping[str, np.ndarray], sign: float
-) -> dict[str, tuple[int, int]]:
-    """By target, how many others are surely better than it, and how many surely worse."""
-    pairs = list(combinations(members, 2))
-    counts = {target: [0, 0] for target in members}
-    if pairs:
-        present = _clusters_of(list(members.values()), measurer)
-        sides = []
-        for one, other in pairs:
-            arms = _shared(Arm(observed, members[one]), Arm(observed, members[other]), measurer)
-            sides.append([_side(arm, present, measurer) for arm in arms])
-        parts = [Part(side.sums, side.formula) for pair in sides for side in pair]
-        whole = np.array([float(part.formula(part.sums.sum(axis=0))) for part in parts])
-        resampled = np.stack(measurer.bootstrap.distributions(parts), axis=1)
-        found = differences(whole[0::2], whole[1::2])
-        dialogues = np.array([min(side.dialogues for side in pair) for pair in sides])
-        enough = dialogues >= FEWEST
-        apart = find_apart(
-            np.where(enough, found, np.nan), differences(resampled[:, 0::2], resampled[:, 1::2]), dialogues
-        )
-        for (one, other), difference, surely in zip(pairs, found, apart, strict=True):
-            if surely:
-                ahead, behind = (one, other) if sign * difference > 0 else (other, one)
-                counts[behind][0] += 1
-                counts[ahead][1] += 1
-    return {target: (better, worse) for target, (better, worse) in counts.items()}
+    def compare_pools(self, observed: Sequence[Observed]) -> Iterator[Comparison]:
+        """For every two pools and each target: its value on the first less that on the second, unpaired."""
+        for one, other in combinations(self.measurer.units.values("pool"), 2):
+            members = [members_of(self.measurer, self.measurer.units.where({"pool": pool})) for pool in (one, other)]
+            targets = sorted(members[0].keys() & members[1].keys())
+            on_one, on_other = ({target: each[target] for target in targets} for each in members)
+            found: list[Compared] = []
+            for each in _comparable(observed):
+                present = _clusters_of([*on_one.values(), *on_other.values()], self.measurer)
+                pairs = [
+                    (
+                        _side(Arm(each, on_one[target]), present, self.measurer),
+                        _side(Arm(each, on_other[target]), present, self.measurer),
+                    )
+                    for target in targets
+                ]
+                for target, difference in zip(
+                    targets, unpaired_differences(pairs, self.measurer.bootstrap), strict=True
+                ):
+                    found.append(Compared(each.metric, (target, target), difference))
+            yield from self._rows("pools", {"pool": one, "pool_b": other}, found)
 
-
-def compare_thinking(
-    benchmark: Benchmark,
-    measurer: CellMeasurer,
-    observed: Sequence[Observed],
-    groups: Sequence[Breakdown],
-    pairs: Sequence[tuple[str, str]],
-) -> Iterator[Comparison]:
-    """For each pair (the model that thinks, the same one that does not) of which both are targets: the first less the
-    second. Holm's correction is over the pairs of one metric and cell."""
-    for key, mask in measurer.units.cells(groups):
-        members = members_of(measurer, mask)
-        there = [pair for pair in pairs if members.keys() >= set(pair)]
-        for each in _comparable(observed) if there else ():
-            found = _paired([(Arm(each, members[a]), Arm(each, members[b])) for a, b in there], members, measurer)
-            for pair, difference, p_holm in zip(there, found, correct_p_values(found), strict=True):
-                if difference.difference is not None:
-                    yield _row("thinking", benchmark, each.metric, key, pair, difference, p_holm)
-
-
-def compare_pools(benchmark: Benchmark, measurer: CellMeasurer, observed: Sequence[Observed]) -> Iterator[Comparison]:
-    """For every two pools and each target: its value on the first less that on the second, unpaired. Holm's correction
-    is over the targets of one metric and two pools."""
-    for one, other in combinations(measurer.units.values("pool"), 2):
-        members = [members_of(measurer, measurer.units.where({"pool": pool})) for pool in (one, other)]
-        targets = sorted(members[0].keys() & members[1].keys())
-        on_one, on_other = ({target: each[target] for target in targets} for each in members)
-        for each in _comparable(observed):
-            present = _clusters_of([*on_one.values(), *on_other.values()], measurer)
-            pairs = [
-                (
-                    _side(Arm(each, on_one[target]), present, measurer),
-                    _side(Arm(each, on_other[target]), present, measurer),
-                )
-                for target in targets
-            ]
-            found = unpaired_differences(pairs, measurer.bootstrap)
-            for target, difference, p_holm in zip(targets, found, correct_p_values(found), strict=True):
-                if difference.difference is not None:
-                    key = {"pool": one, "pool_b": other}
-                    yield _row("pools", benchmark, each.metric, key, (target, target), difference, p_holm)
-
-
-def compare_judges(
-    benchmark: Benchmark, measurer: CellMeasurer, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]
-) -> Iterator[Comparison]:
-    """Each metric that has a better end, for each target: judge a's value less judge b's on the same judgements.
-
-    Holm's correction is over the targets of one metric and cell.
-    """
-    for pair in pairs:
-        for key, mask in measurer.units.cells(groups):
-            members = members_of(measurer, mask)
+    def compare_judges(self, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]) -> Iterator[Comparison]:
+        """Each metric that has a better end, for each target: judge a's value less judge b's on the same judgements."""
+        for pair, (key, mask) in product(pairs, list(self.measurer.units.cells(groups))):
+            members = members_of(self.measurer, mask)
+            found: list[Compared] = []
             for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
                 if METRICS[a.metric].better is None:
                     continue
-                found = _paired([(Arm(a, places), Arm(b, places)) for places in members.values()], members, measurer)
-                judges = (pair.judge_a, pair.judge_b)
-                for target, difference, p_holm in zip(members, found, correct_p_values(found), strict=True):
-                    if difference.difference is not None:
-                        yield _row("judges", benchmark, a.metric, key, (target, target), difference, p_holm, judges)
+                arms = [(Arm(a, places), Arm(b, places)) for places in members.values()]
+                for target, difference in zip(members, _paired(arms, members, self.measurer), strict=True):
+                    found.append(Compared(a.metric, (target, target), difference))
+            yield from self._rows("judges", key, found, (pair.judge_a, pair.judge_b))
+
+    def _rows(
+        self,
+        kind: ComparisonKind,
+        key: Mapping[str, str],
+        compared: Sequence[Compared],
+        judges: tuple[str | None, str | None] = (None, None),
+    ) -> Iterator[Comparison]:
+        """The rows of one cell, with Holm's correction over those of its primary metrics. What cannot be computed is a
+        row only beside the best."""
+        there = [each for each in compared if kind == "best" or each.found.difference is not None]
+        family = [each for each in there if each.metric in self.primary]
+        corrected = holm([each.found.p for each in family])
+        p_holm = {id(each): p for each, p in zip(family, corrected, strict=True)}
+        tests = sum(each.found.p is not None for each in family)
+        for each in there:
+            difference, primary = each.found.difference, each.metric in self.primary
+            sign = -1.0 if METRICS[each.metric].better == "low" else 1.0
+            yield Comparison(
+                kind=kind,
+                benchmark=self.benchmark,
+                metric=each.metric,
+                pool=key.get("pool"),
+                pool_b=key.get("pool_b"),
+                language=key.get("language"),
+                target_a=each.targets[0],
+                target_b=each.targets[1],
+                judge_a=judges[0],
+                judge_b=judges[1],
+                difference=difference,
+                ci_low=each.found.ci_low,
+                ci_high=each.found.ci_high,
+                p=each.found.p,
+                p_holm=p_holm.get(id(each)),
+                is_primary=primary,
+                p_holm_least=least_holm(tests, self.measurer.bootstrap.resamples) if primary else None,
+                n=each.found.n,
+                is_reversed=kind == "best" and difference is not None and sign * difference < -ROUNDING,
+                judges=list(each.judges),
+            )
+
+    def rank_targets(self, observed: Sequence[Observed], groups: Sequence[Breakdown]) -> Iterator[Rank]:
+        """Each target's place by each metric that has a better end, in each cell of the groups, and the places that the
+        data leave it: every two targets are compared on what both have done, all pairs of a metric and cell (all those
+        of the primary metrics together) with 95 % confidence. A target that nobody surely beats is in the confidence
+        set of the best, unless it has given nothing at all."""
+        compared = _comparable(observed)
+        families = [[each for each in compared if each.metric in self.primary]]
+        families += [[each] for each in compared if each.metric not in self.primary]
+        for key, mask in self.measurer.units.cells(groups):
+            members = members_of(self.measurer, mask)
+            failed = self.measurer.units.failed(members)
+            for targets, family in product(_under_like_conditions(members, self.measurer), families):
+                places = {target: members[target] for target in targets}
+                standing = [_Standing.of(each, places, self.measurer) for each in family]
+                _tell_apart(standing, self.measurer)
+                for each in standing:
+                    yield from self._ranks(key, each, failed)
+
+    def _ranks(self, key: Mapping[str, str], standing: _Standing, failed: set[str]) -> Iterator[Rank]:
+        metric, values = standing.observed.metric, standing.values
+        ahead = {target: standing.sign * value for target, value in values.items()}
+        for target in values:
+            better, worse = standing.surely[target]
+            yield Rank(
+                benchmark=self.benchmark,
+                metric=metric,
+                pool=key.get("pool"),
+                language=key.get("language"),
+                target=target,
+                rank=1 + sum(other - ahead[target] > ROUNDING for other in ahead.values()),
+                rank_low=1 + better,
+                rank_high=len(values) - worse,
+                may_be_best=not better and target not in failed,
+                is_primary=metric in self.primary,
+                n_targets=len(values),
+                judges=list(standing.observed.panel) if standing.observed.partly else [],
+            )
+
+
+@dataclass(eq=False)
+class _Standing:
+    """The targets of a cell by one metric: their values, and how many others are surely better and worse than each."""
+
+    observed: Observed
+    places: Mapping[str, np.ndarray]
+    values: dict[str, float]
+    surely: dict[str, list[int]]
+
+    @staticmethod
+    def of(observed: Observed, places: Mapping[str, np.ndarray], measurer: CellMeasurer) -> _Standing:
+        size = len(measurer.units)
+        measured = {
+            target: measurer.measure([observed], _mask(where, size))[0].value for target, where in places.items()
+        }
+        values = {target: value for target, value in measured.items() if value is not None}
+        return _Standing(observed, places, values, {target: [0, 0] for target in values})
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if METRICS[self.observed.metric].better == "low" else 1.0
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        return list(combinations(self.values, 2))
+
+
+def _tell_apart(several: Sequence[_Standing], measurer: CellMeasurer) -> None:
+    """Counts who is surely ahead of whom, all pairs of all these metrics together."""
+    paired, errors, drawn_errors = [], [], []
+    for each in several:
+        present = _clusters_of([each.places[target] for target in each.values], measurer)
+        sides = []
+        for one, other in each.pairs:
+            arms = _shared(Arm(each.observed, each.places[one]), Arm(each.observed, each.places[other]), measurer)
+            sides.append((_side(arms[0], present, measurer), _side(arms[1], present, measurer)))
+        design = _design(present, measurer)
+        paired.append(Paired.of(sides, measurer.bootstrap, design))
+        errors.append(errors_of(paired[-1].effects, design) * paired[-1].by)
+        drawn_errors.append(resampled_errors(paired[-1].effects, design, measurer.bootstrap))
+    if not sum(len(each.whole) for each in paired):
+        return
+    whole = np.concatenate([np.where(each.enough, each.whole, np.nan) for each in paired])
+    drawn, of_drawn = (np.concatenate(each, axis=1) for each in ([one.resampled for one in paired], drawn_errors))
+    apart = iter(find_apart(whole, np.concatenate(errors), drawn, of_drawn))
+    for each, differences in zip(several, paired, strict=True):
+        for (one, other), difference in zip(each.pairs, differences.whole, strict=True):
+            if next(apart):
+                ahead, behind = (one, other) if each.sign * difference > 0 else (other, one)
+                each.surely[behind][0] += 1
+                each.surely[ahead][1] += 1
 
 
 def measure_rank_agreement(
@@ -222,7 +303,7 @@ def measure_rank_agreement(
 def _rank_agreement(
     measurer: CellMeasurer, members: Mapping[str, np.ndarray], a: Observed, b: Observed
 ) -> Iterator[Agreed]:
-    present = _clusters_of(list(members.values()), measurer) if members else np.empty(0, int)
+    present = _clusters_of(list(members.values()), measurer)
     sides = [
         tuple(_side(arm, present, measurer) for arm in _shared(Arm(a, places), Arm(b, places), measurer))
         for places in members.values()
@@ -230,9 +311,10 @@ def _rank_agreement(
     judged = [pair for pair in sides if min(side.dialogues for side in pair)]
     if len(judged) < FEWEST_RANKED:
         return
+    design = _design(present, measurer)
     parts = [Part(side.sums, side.formula) for pair in judged for side in pair]
-    values = np.array([float(part.formula(part.sums.sum(axis=0))) for part in parts])
-    resampled = np.stack(measurer.bootstrap.distributions(parts))
+    values = np.array([part.value(design) for part in parts])
+    resampled = np.stack(measurer.bootstrap.distributions(parts, design))
     for name, correlate in RANK_STATISTICS.items():
         value = float(correlate(values[None, 0::2], values[None, 1::2])[0])
         known = np.isfinite(value)
@@ -267,10 +349,10 @@ def _paired(
 
     The resamples are over the clusters of all `members`, so that all comparisons of a cell meet the same ones.
     """
-    present = _clusters_of(list(members.values()), measurer) if members else np.empty(0, int)
+    present = _clusters_of(list(members.values()), measurer)
     shared = (_shared(one, other, measurer) for one, other in pairs)
     sides = [(_side(one, present, measurer), _side(other, present, measurer)) for one, other in shared]
-    return paired_differences(sides, measurer.bootstrap)
+    return paired_differences(sides, measurer.bootstrap, _design(present, measurer))
 
 
 def _shared(one: Arm, other: Arm, measurer: CellMeasurer) -> tuple[Arm, Arm]:
@@ -289,7 +371,13 @@ def _side(arm: Arm, present: np.ndarray, measurer: CellMeasurer) -> ComparisonSi
 
 
 def _clusters_of(several: Sequence[np.ndarray], measurer: CellMeasurer) -> np.ndarray:
-    return np.unique(measurer.units.clusters[np.concatenate(several)])
+    return np.unique(measurer.units.clusters[np.concatenate(several)]) if several else np.empty(0, int)
+
+
+def _design(present: np.ndarray, measurer: CellMeasurer) -> Design:
+    """How the clusters `present` (codes, ascending) lie."""
+    units = measurer.units
+    return units.sample(units.first_of(present)).design
 
 
 def _mask(places: np.ndarray, size: int) -> np.ndarray:
@@ -306,33 +394,3 @@ def members_of(measurer: CellMeasurer, mask: np.ndarray) -> dict[str, np.ndarray
 
 def _targets(measurer: CellMeasurer) -> list[str]:
     return measurer.units.values("target")
-
-
-def _row(
-    kind: ComparisonKind,
-    benchmark: Benchmark,
-    metric: str,
-    key: Mapping[str, str],
-    targets: tuple[str, str],
-    found: Difference,
-    p_holm: float | None,
-    judges: tuple[str | None, str | None] = (None, None),
-) -> Comparison:
-    return Comparison(
-        kind=kind,
-        benchmark=benchmark,
-        metric=metric,
-        pool=key.get("pool"),
-        pool_b=key.get("pool_b"),
-        language=key.get("language"),
-        target_a=targets[0],
-        target_b=targets[1],
-        judge_a=judges[0],
-        judge_b=judges[1],
-        difference=found.difference,
-        ci_low=found.ci_low,
-        ci_high=found.ci_high,
-        p=found.p,
-        p_holm=p_holm,
-        n=found.n,
-    )

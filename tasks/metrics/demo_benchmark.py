@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -15,19 +16,19 @@ from tasks.foundation.tables.evaluation import Comparison, Metric, Rank
 from tasks.metrics.catalogue import INTERACTION_DIMENSIONS
 from tasks.metrics.cells import Breakdown, CellMeasurer
 from tasks.metrics.comparison_rows import (
+    Comparer,
     JudgePair,
-    compare_judges,
-    compare_targets,
-    compare_thinking,
     measure_rank_agreement,
-    rank_targets,
 )
-from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics, compute_interaction_metrics
-from tasks.metrics.demo_study import Read, Study, load_study
+from tasks.metrics.demo_scores import CRITERIA, compute_demo_metrics
+from tasks.metrics.demo_study import Read, Study, Tried, load_study
 from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Observed, mean_over_units
+from tasks.metrics.panel import find_common_judges, judges_by_target
 from tasks.metrics.repeats import measure_variance
 from tasks.metrics.score_agreement import Judged, measure_judge_agreement
+
+log = logging.getLogger(__name__)
 
 GROUPS: tuple[Breakdown, ...] = ((), ("language",))
 CELLS: tuple[Breakdown, ...] = tuple(("target", *group) for group in GROUPS)
@@ -35,6 +36,7 @@ BY_GOAL: tuple[Breakdown, ...] = (("target", "goal_type"), ("target", "language"
 PLAYED: tuple[Breakdown, ...] = (("target", "partner"), ("target", "language", "partner"))
 """Cells of interaction alone: awareness has no partner."""
 
+OF_INTERACTION = (*INTERACTION_DIMENSIONS, "interaction")
 SCALE = tuple(float(score) for score in range(11))
 
 
@@ -46,12 +48,16 @@ class DemoBench:
     awareness_scores: pl.DataFrame
     interaction_scores: pl.DataFrame
     panel: tuple[str, ...]
+    primary: tuple[str, ...]
     bootstrap: Bootstrap
 
     @staticmethod
-    def of(read: Read, panel: Sequence[str], bootstrap: Bootstrap) -> DemoBench:
+    def of(
+        read: Read, panel: Sequence[str], primary: Sequence[str], bootstrap: Bootstrap, tried: Tried = lambda table: ()
+    ) -> DemoBench:
+        """`tried`: the targets that a table's stage has run for, those too of whom it has no row."""
         scores = read("awareness_scores"), read("interaction_scores")
-        return DemoBench(load_study(read), *scores, tuple(panel), bootstrap)
+        return DemoBench(load_study(read, tried), *scores, tuple(panel), tuple(primary), bootstrap)
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
@@ -73,25 +79,52 @@ class DemoBench:
         """Every row of the three tables; `families` by target."""
         if not len(self.study.units):
             return [], [], []
-        panel = self.study.scores(*self.numbers(self.panel))
-        scores = compute_demo_metrics(*panel)
+        scores = self.scores(self.panel)
         rows = [
-            *self.measurer.rows("demo", [*scores, *self._faults()], CELLS),
+            *self.measurer.rows("demo", [*scores, *self.faults()], CELLS),
             *self.measurer.rows("demo", scores, BY_GOAL),
-            *self.measurer.rows("demo", compute_interaction_metrics(panel[1]), PLAYED),
+            *self.measurer.rows("demo", [each for each in scores if each.metric in OF_INTERACTION], PLAYED),
             *self.measurer.family_rows("demo", scores, GROUPS, families),
         ]
         for judge in self.judges:
-            own = compute_demo_metrics(*self.study.scores(*self.numbers([judge])))
-            rows += self.measurer.rows("demo", own, CELLS, judge)
+            rows += self.measurer.rows("demo", self.scores([judge]), CELLS, judge)
+        comparer = Comparer("demo", self.measurer, self.primary)
+        observed = self.compared(scores)
         compared = [
-            *compare_targets("demo", self.measurer, scores, GROUPS),
-            *compare_judges("demo", self.measurer, list(self._judge_pairs()), GROUPS),
-            *compare_thinking("demo", self.measurer, scores, GROUPS, thinking_pairs),
+            *comparer.compare_targets(observed, GROUPS),
+            *comparer.compare_judges(list(self._judge_pairs()), GROUPS),
+            *comparer.compare_thinking(observed, GROUPS, thinking_pairs),
         ]
-        return rows, compared, list(rank_targets("demo", self.measurer, scores, GROUPS))
+        return rows, compared, list(comparer.rank_targets(observed, GROUPS))
 
-    def _faults(self) -> list[Observed]:
+    def scores(self, judges: Sequence[str], targets: Collection[str] | None = None) -> list[Observed]:
+        """The scores of a panel; with `targets`, of no others."""
+        numbers = self.numbers(judges)
+        seen = np.concatenate([np.isfinite(cube).any(axis=2) for cube in numbers])
+        if targets is not None:
+            others = ~np.isin(self.study.units.keys["target"].astype(str), sorted(targets))
+            for cube, part in zip(numbers, np.split(others, [len(numbers[0])]), strict=True):
+                cube[part] = np.nan
+        found = compute_demo_metrics(*self.study.scores(*numbers))
+        return [replace(each, panel=tuple(judges), judged=seen) for each in found]
+
+    def compared(self, scores: Sequence[Observed]) -> Sequence[Observed]:
+        """The scores as targets are compared by them: where judges of the panel lack some target, by the judges that
+        have judged all."""
+        judged, targets = scores[0].judged, self.study.units.keys["target"]
+        assert judged is not None, "scores say who has judged"
+        void = np.concatenate([self.study.predictions["void"].to_numpy(), self.study.interactions["void"].to_numpy()])
+        by_target = judges_by_target(judged, ~void, targets, self.panel)
+        judges, compared = find_common_judges(self.panel, by_target)
+        if judges == self.panel and compared == by_target.keys():
+            return scores
+        log.warning(
+            "targets are compared by the judgements of %s alone, the judges of the panel that have judged %s",
+            *(", ".join(judges), ", ".join(sorted(compared))),
+        )
+        return [replace(each, partly=True) for each in self.scores(judges, compared)]
+
+    def faults(self) -> list[Observed]:
         """Shares of the interactions that a fault made void, and, of the others, that the target's own fault ended."""
         before = np.full(len(self.study.predictions), np.nan)
         played = np.zeros(len(before), dtype=bool)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -18,14 +19,10 @@ from tasks.metrics.alpha_sweep import RankChange, compare_ranks
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
 from tasks.metrics.cells import Breakdown, CellMeasurer, Key
 from tasks.metrics.comparison_rows import (
+    Comparer,
     JudgePair,
-    compare_judges,
-    compare_pools,
-    compare_targets,
-    compare_thinking,
     measure_rank_agreement,
     members_of,
-    rank_targets,
 )
 from tasks.metrics.eyt_metrics import (
     Trajectory,
@@ -38,7 +35,7 @@ from tasks.metrics.eyt_metrics import (
 from tasks.metrics.eyt_study import Read, Study, load_study
 from tasks.metrics.label_agreement import Found
 from tasks.metrics.observed import Measure, Observed
-from tasks.metrics.panel import combine_scores
+from tasks.metrics.panel import combine_scores, find_common_judges, judges_by_target
 from tasks.metrics.repeats import mean_by_unit, measure_variance
 from tasks.metrics.score_agreement import (
     HALVES,
@@ -49,6 +46,8 @@ from tasks.metrics.score_agreement import (
     measure_judge_human_agreement,
 )
 from tasks.metrics.subjective import dimension_scores
+
+log = logging.getLogger(__name__)
 
 GROUPS: tuple[Breakdown, ...] = ((), ("pool",), ("language",), ("pool", "language"))
 CELLS: tuple[Breakdown, ...] = tuple(("target", *group) for group in GROUPS)
@@ -73,11 +72,14 @@ class EytBench:
     bootstrap: Bootstrap
 
     @staticmethod
-    def of(read: Read, panel: Sequence[str], settings: MetricsSection, bootstrap: Bootstrap) -> EytBench:
+    def of(
+        read: Read, panel: Sequence[str], settings: MetricsSection, bootstrap: Bootstrap, tried: Sequence[str] = ()
+    ) -> EytBench:
+        """`tried`: the targets that conversations were held with, those too of whom none is left."""
         of_turns = read("turn_judgements", columns=("conversation_id", "turn_index", "judge", *SUB_INDICATORS))
         of_ends = read("final_intent_judgements", columns=("conversation_id", "judge", "completed", "satisfaction"))
-        judgements = of_turns, of_ends
-        return EytBench(load_study(read), *judgements, read("human_ratings"), tuple(panel), settings, bootstrap)
+        study = load_study(read, tried)
+        return EytBench(study, of_turns, of_ends, read("human_ratings"), tuple(panel), settings, bootstrap)
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
@@ -104,11 +106,37 @@ class EytBench:
         everybody = sorted({*self.judges, *self.panel})
         return everybody, self.study.turn_scores(self.turn_judgements, everybody)
 
-    def judged(self, judges: Sequence[str]) -> list[Observed]:
-        """The judged metrics of a panel."""
+    def judged(self, judges: Sequence[str], targets: Collection[str] | None = None) -> list[Observed]:
+        """The judged metrics of a panel; with `targets`, of no others."""
         turns = self.turn_scores(judges)
         final, there = self.study.final_scores(self.final_judgements, judges)
-        return compute_judged_metrics(self.study, turns, final, there, self.settings)
+        if targets is not None:
+            others = ~np.isin(self.study.units.keys["target"].astype(str), sorted(targets))
+            turns[others[self.study.conversation]], final[others], there[others] = np.nan, np.nan, False
+        seen = self._judged_turns(turns) | there
+        found = compute_judged_metrics(self.study, turns, final, there, self.settings)
+        return [replace(each, panel=tuple(judges), judged=seen) for each in found]
+
+    def _judged_turns(self, turns: np.ndarray) -> np.ndarray:
+        """Which judge has scored some turn of which conversation [conversations, judges]; `turns` as `turn_scores`."""
+        found = np.zeros((len(self.study.units), turns.shape[1]), dtype=bool)
+        np.logical_or.at(found, self.study.conversation, np.isfinite(turns).any(axis=2))
+        return found
+
+    def compared(self, panel: Sequence[Observed]) -> Sequence[Observed]:
+        """The judged metrics as targets are compared by them: where judges of the panel lack some target, by the judges
+        that have judged all."""
+        units, judged = self.study.units, panel[0].judged
+        assert judged is not None, "judged metrics say who has judged"
+        by_target = judges_by_target(judged, ~self.study.void, units.keys["target"], self.panel)
+        judges, targets = find_common_judges(self.panel, by_target)
+        if judges == self.panel and targets == by_target.keys():
+            return panel
+        log.warning(
+            "targets are compared by the judgements of %s alone, the judges of the panel that have judged %s",
+            *(", ".join(judges), ", ".join(sorted(targets))),
+        )
+        return [replace(each, partly=True) for each in self.judged(judges, targets)]
 
     def metrics_and_comparisons(
         self, trajectory: Trajectory, thinking_pairs: Sequence[tuple[str, str]], families: Mapping[str, str]
@@ -126,13 +154,15 @@ class EytBench:
             *self._sweep(),
             *self.measurer.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
         ]
+        comparer = Comparer("eyt", self.measurer, self.settings.primary.eyt)
+        observed = [*objective, *self.compared(panel)]
         compared = [
-            *compare_targets("eyt", self.measurer, [*objective, *panel], GROUPS),
-            *compare_judges("eyt", self.measurer, list(self._judge_pairs()), GROUPS),
-            *compare_thinking("eyt", self.measurer, [*objective, *panel], GROUPS, thinking_pairs),
-            *compare_pools("eyt", self.measurer, [*objective, *panel]),
+            *comparer.compare_targets(observed, GROUPS),
+            *comparer.compare_judges(list(self._judge_pairs()), GROUPS),
+            *comparer.compare_thinking(observed, GROUPS, thinking_pairs),
+            *comparer.compare_pools([*objective, *panel]),
         ]
-        return rows, compared, list(rank_targets("eyt", self.measurer, [*objective, *panel], GROUPS))
+        return rows, compared, list(comparer.rank_targets(observed, GROUPS))
 
     def _sliced(self, trajectory: Trajectory) -> Iterator[Metric]:
         sliced = compute_sliced_metrics(self.study, trajectory, self.panel_turns, self.settings.panel_rule)
@@ -300,5 +330,11 @@ def _make_rank_row(
         n_fault=sum(one.n_fault for one in ranked),
         ci_low=None,
         ci_high=None,
+        units=sum(one.units for one in ranked),
+        units_void=sum(one.units_void for one in ranked),
+        worst_low=None,
+        worst_high=None,
+        absent_judges=sorted({judge for one in ranked for judge in one.absent}),
+        widened=None,
         unit=kind.unit,
     )

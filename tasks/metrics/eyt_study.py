@@ -52,7 +52,8 @@ class Study:
             pl.concat_str(*parts[1:-1], separator="|").alias("condition"),
         )
         clusters = _texts(self.conversations, "chat_seed_id")
-        return Units(keys, clusters, made["task"].to_numpy(), made["condition"].to_numpy())
+        answered = (self.conversations["t_actual"] > 0).to_numpy()
+        return Units(keys, clusters, made["task"].to_numpy(), made["condition"].to_numpy(), answered)
 
     @cached_property
     def present(self) -> np.ndarray:
@@ -107,8 +108,8 @@ class Study:
 
     @cached_property
     def unreadable(self) -> np.ndarray:
-        """Mask [N, 3] of labels that are unreadable or out of vocabulary."""
-        columns = [self.turns[f"predicted_{label}"].is_null().to_numpy() for label in LABELS]
+        """Mask [N, 3] of labels that are unreadable or out of vocabulary, or of a turn at which the target failed."""
+        columns = [self.turns[f"predicted_{label}"].is_null().to_numpy() | self.failed for label in LABELS]
         return np.stack(columns, axis=1)
 
     def turn_scores(self, judgements: pl.DataFrame, judges: Sequence[str]) -> np.ndarray:
@@ -159,13 +160,14 @@ class Study:
         return found
 
 
-def load_study(read: Read) -> Study:
-    """From the tables conversations, conversation_turns and chat_seeds, in key order."""
+def load_study(read: Read, tried: Sequence[str] = ()) -> Study:
+    """From the tables conversations, conversation_turns and chat_seeds, in key order. `tried`: the targets that
+    conversations were held with, those too of whom none is left."""
     seeds = read("chat_seeds")
     held = read("conversations").join(
         seeds.select("chat_seed_id", "language", "final_intent"), on="chat_seed_id", how="left", maintain_order="left"
     )
-    conversations = pl.concat([held, _missing(held, seeds)], how="diagonal")
+    conversations = pl.concat([held, _missing(held, seeds, tried)], how="diagonal")
     places = conversations.select("conversation_id").with_row_index("place")
     key = ["conversation_id", "turn_index"]
     unanswered = read("conversation_turns", pl.col("assistant_text").is_null(), key)
@@ -180,9 +182,15 @@ def load_study(read: Read) -> Study:
     return Study(conversations, turns)
 
 
-def _missing(held: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
-    """A void row for every usable seed that a target did not talk to, in each of its settings."""
+def _missing(held: pl.DataFrame, seeds: pl.DataFrame, tried: Sequence[str]) -> pl.DataFrame:
+    """A void row for every usable seed that a target did not talk to, in each of its settings; of a target that has no
+    conversation, as often as the others talked to it, under conditions that nobody knows."""
     settings = held.select("target", *CONDITIONS, "sample").unique(maintain_order=True)
+    samples = held.select("sample").unique(maintain_order=True)
+    if samples.is_empty():
+        samples = pl.DataFrame({"sample": [0]}, schema=samples.schema)
+    lost = pl.DataFrame({"target": sorted({*tried} - {*held["target"]})}, schema={"target": pl.String})
+    settings = pl.concat([settings, lost.join(samples, how="cross")], how="diagonal")
     usable = seeds.filter(pl.col("error").is_null()).select("chat_seed_id", "pool", "language", "final_intent")
     key = ["chat_seed_id", "target", *CONDITIONS, "sample"]
     expected = settings.join(usable, how="cross")

@@ -7,11 +7,16 @@ gave nothing.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 Rule = Literal["majority", "mean"]
+
+PRESENT = 0.5
+"""Share of what it should judge from which a judge has judged a target."""
 
 
 def combine_scores(scores: np.ndarray, rule: Rule) -> np.ndarray:
@@ -42,3 +47,36 @@ def combine_verdicts(votes: np.ndarray) -> np.ndarray:
     for answer in (0.0, 1.0):
         verdicts = np.where(2 * (votes == answer).sum(axis=-1) > judges, answer, verdicts)
     return verdicts
+
+
+def find_common_judges(
+    panel: Sequence[str], judged_by: Mapping[str, Collection[str]]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """On whose judgements all targets can be compared: the judges of the panel that have judged each of them, and these
+    targets; `judged_by`: the judges of each target that has anything to judge.
+
+    Where no judge has judged all, those who judged the targets of the one that has judged most (the first by name of
+    several) count, and the other targets are left out.
+    """
+    seen = {target: set(judges) & set(panel) for target, judges in judged_by.items()}
+    times = Counter(judge for judges in seen.values() for judge in judges)
+    if not times:
+        return tuple(panel), frozenset(judged_by)
+    most = min(times, key=lambda judge: (-times[judge], judge))
+    targets = frozenset(target for target, judges in seen.items() if most in judges)
+    common = set.intersection(*(seen[target] for target in targets))
+    return tuple(judge for judge in panel if judge in common), targets
+
+
+def judges_by_target(
+    judged: np.ndarray, owed: np.ndarray, targets: np.ndarray, panel: Sequence[str]
+) -> dict[str, set[str]]:
+    """The judges that have judged half or more of what is to be judged of each target, or, where none has, most of it:
+    `judged` [units, judges], `owed` [units], `targets` [units]. Targets of which nothing is judged are left out."""
+    found = {}
+    for target in sorted(set(targets[owed])):
+        shares = judged[owed & (targets == target)].mean(axis=0)
+        enough = min(PRESENT, float(shares.max(initial=0.0)))
+        if enough:
+            found[str(target)] = {judge for judge, share in zip(panel, shares, strict=True) if share >= enough}
+    return found

@@ -2,8 +2,9 @@
 
 Reads what the build has of both benchmarks: items, predictions and their scores; episodes, interactions and
 their scores; chat seeds, conversations, turns and their judgements; reviews, votes and verdicts; human reviews
-and ratings; scenes and seed dialogues, whose people stand in for real users where no others are named. Writes metrics,
-comparisons, ranks, agreement, turn_drifts (the per-turn values behind drift and alignment), user_likeness and models.
+and ratings; scenes and seed dialogues, whose people stand in for real users where no others are named; pairings and
+dialogues, whose characters say which dialogues are not independent. Writes metrics, comparisons, ranks, agreement,
+turn_drifts (the per-turn values behind drift and alignment), user_likeness and models.
 
 Rows of `metrics`, null in a key column meaning all of them:
 
@@ -17,15 +18,18 @@ Rows of `metrics`, null in a key column meaning all of them:
 * `target` null: `<dimension>_rank_tau` and `_rank_flips`, slice {"alpha": [a, b], …}, and the simulator's health,
   by `simulator` and `pool`.
 
-The panel is `judging.judges` without those that see a sample only. Input rows are predictions, interactions and
-conversations.
+The value of all pools is the plain mean of the pools' own. The panel is `judging.judges` without those that see a
+sample only. Input rows are predictions, interactions and conversations.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
+from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest, seed_of
 from tasks.foundation.llm.models import ModelSpec
 from tasks.foundation.settings import Settings
@@ -33,9 +37,10 @@ from tasks.foundation.settings.sections import MetricsSection
 from tasks.foundation.stage import Prepared, Stage, StageContext
 from tasks.foundation.stats.bootstrap import Bootstrap
 from tasks.foundation.store.accounting import Accounting
-from tasks.foundation.tables.evaluation import Agreement, UserLikeness
+from tasks.foundation.tables.evaluation import Agreement, Comparison, UserLikeness
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
+from tasks.metrics.catalogue import METRICS, OF_DEMO
 from tasks.metrics.demo_benchmark import DemoBench
 from tasks.metrics.drift import Encode
 from tasks.metrics.eyt_benchmark import EytBench
@@ -82,23 +87,51 @@ READS = (
     "human_ratings",
     "scenes",
     "seed_dialogues",
+    "pairings",
+    "dialogues",
 )
+MADE_FOR_TARGETS = ("awareness_predictions", "interactions", "conversations")
+"""A target of which a stage has no row left, though it has run for it, has a row in the metrics all the same."""
+
+log = logging.getLogger(__name__)
+
+LEVEL = 0.05
+"""Of the tests."""
 
 Scope = Literal["annotators", "voters", "judges", "human", "judge_human", "position", "retest", "variance"]
+
+
+def check(context: StageContext) -> None:
+    """ConfigError for a primary metric that there is not, or of which neither end is better."""
+    primary = context.settings.metrics.primary
+    for benchmark, named in (("demo", primary.demo), ("eyt", primary.eyt)):
+        known = [
+            name
+            for name, metric in METRICS.items()
+            if metric.better is not None and (name in OF_DEMO) == (benchmark == "demo")
+        ]
+        if unknown := sorted({*named} - {*known}):
+            raise ConfigError(
+                f"metrics.primary.{benchmark} names {', '.join(unknown)}; expected some of {', '.join(known)}"
+            )
 
 
 def prepare(context: StageContext) -> Prepared:
     """Everything; there are no items to work on."""
     settings = context.settings
     bootstrap = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics"))
-    demo = DemoBench.of(context.read, settings.judging.panel, bootstrap)
-    eyt = EytBench.of(context.read, settings.judging.panel, settings.metrics, bootstrap)
-    models = make_model_rows([*find_aliases_in_settings(settings), *find_aliases_in_data(context.read)], context.model)
+    tried = {table: context.members(table) for table in MADE_FOR_TARGETS}
+    primary = settings.metrics.primary
+    demo = DemoBench.of(context.read, settings.judging.panel, primary.demo, bootstrap, tried.__getitem__)
+    eyt = EytBench.of(context.read, settings.judging.panel, settings.metrics, bootstrap, tried["conversations"])
+    named = {*find_aliases_in_settings(settings), *find_aliases_in_data(context.read)}
+    models = make_model_rows(named.union(*tried.values()), context.model)
     pairs = find_thinking_pairs(models)
     families = {row.alias: row.family for row in models}
     demo_metrics, demo_comparisons, demo_ranks = demo.metrics_and_comparisons(pairs, families)
     trajectory = trajectory_of(eyt.study, lambda language: _encode_in(context, language))
     eyt_metrics, eyt_comparisons, eyt_ranks = eyt.metrics_and_comparisons(trajectory, pairs, families)
+    _warn_of_few_resamples([*demo_comparisons, *eyt_comparisons], bootstrap)
     return Prepared(
         items=[],
         rows={
@@ -112,6 +145,17 @@ def prepare(context: StageContext) -> Prepared:
         },
         accounting=_accounting(context, demo, eyt),
     )
+
+
+def _warn_of_few_resamples(comparisons: Iterable[Comparison], bootstrap: Bootstrap) -> None:
+    """Where no difference, however large, could be told apart."""
+    least = max((row.p_holm_least or 0.0 for row in comparisons), default=0.0)
+    if least > LEVEL:
+        enough = math.ceil(least * (bootstrap.resamples + 1) / LEVEL) - 1
+        log.warning(
+            "after Holm's correction no p can be below %.3f with metrics.resamples = %d; from %d on it can be below %g",
+            *(least, bootstrap.resamples, enough, LEVEL),
+        )
 
 
 def _agreement(context: StageContext, demo: DemoBench, eyt: EytBench, bootstrap: Bootstrap) -> Iterator[Agreement]:
@@ -220,6 +264,8 @@ STAGE = Stage(
     section=MetricsSection,
     reads=READS,
     reads_if_made=READS,
+    asks_members=MADE_FOR_TARGETS,
+    check=check,
     prepare=prepare,
     prepared=("metrics", "comparisons", "ranks", "agreement", "turn_drifts", "models", "user_likeness"),
     taxonomies=("explicit_intent", "latent_intent"),

@@ -1,4 +1,4 @@
-"""What a section of the page consists of: notes, tables, figures and leaderboards, already in words.
+"""What a section of the page consists of: notes, tables, figures and boards, already in words.
 
 Everything here is plain text; the templates escape it. Only a figure's `svg` is markup, made by `charts`.
 """
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from tasks.report import numbers
 from tasks.report.questions import QueryResult, Record
 
-MOST_ROWS = 400
+MOST_ROWS = 60
 """Rows of one table on the page; the SQL has them all."""
 
 Benchmark = Literal["demo", "eyt"]
@@ -51,11 +51,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`sort` is what the column is sorted by: a number, or the text itself."""
+    """`sort` is what the column is sorted by: a number, or the text itself; `stands_out`: a reader should see it."""
 
     text: str
     numeric: bool = False
     sort: float | str | None = None
+    stands_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,17 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A value and the ends of its interval on the axis of its column, in percent of the axis."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
-    """One number of a leaderboard. `note`: what is missing from it; `mark`: `best`, `ties`, `apart` or nothing."""
+    """One number of a board. `note`: what is missing from it; `mark`: `best`, `ties`, `apart` or nothing."""
 
     value: str
     interval: str
@@ -81,28 +91,53 @@ class Score:
     note: str = ""
     mark: str = ""
     sort: float | None = None
+    bar: Bar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a metric's column: `name` is the one in the table `metrics`, `better` an arrow."""
+    """The head of a metric's column: `name` is the one in the table `metrics`, `better` which end is; `shown`: at
+    first."""
 
     name: str
     label: str
     unit: str
     n_unit: str
     better: str = ""
+    shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Leaderboard:
-    kind: ClassVar[str] = "leaderboard"
+class Line:
+    """A target's line: its rank and the places that the data leave it, its scores, how many units it has and how many
+    are void, and what else is known of it."""
+
+    name: str
+    rank: str
+    places: str
+    scores: tuple[Score, ...]
+    counts: tuple[Cell, ...]
+    facts: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardBlock:
+    """`of`: what the lines are; `facts`: the heads of what else is known of them."""
+
+    kind: ClassVar[str] = "board"
     caption: str
+    of: str
     heads: tuple[Head, ...]
-    rows: tuple[tuple[str, tuple[Score, ...]], ...]
+    facts: tuple[Cell, ...]
+    lines: tuple[Line, ...]
     source: QueryResult
-    of: str = "target"
+    ranked: bool = False
+    counted: bool = False
     folded: bool = False
+
+    @property
+    def rows(self) -> tuple[Line, ...]:
+        return self.lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +149,7 @@ class Excerpts:
     examples: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
-Block = Note | Pairs | Figure | Table | Leaderboard | Excerpts
+Block = Note | Pairs | Figure | Table | BoardBlock | Excerpts
 
 
 @dataclass(frozen=True, slots=True)

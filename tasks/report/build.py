@@ -1,4 +1,4 @@
-"""From a build's views and commits to artifacts/reports/<build>/index.html."""
+"""From a build's views and commits to artifacts/reports/<build>/index.html, and pages of transcripts beside it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tasks.report.blocks import Section
 from tasks.report.cost_section import cost
 from tasks.report.data_sections import make_data_sections
 from tasks.report.facts import collect_facts
-from tasks.report.page import Tile, render
+from tasks.report.page import Tile, render, render_shelf
 from tasks.report.prompt_section import prompts, read_whole
 from tasks.report.questions import QueryResult, ask, rows
-from tasks.report.score_sections import make_score_sections
+from tasks.report.score_sections import make_score_sections, result
 from tasks.report.transcripts import LIMIT, Shelf, make_shelves
 
 COUNTED: dict[str, tuple[str, str]] = {
@@ -38,26 +38,43 @@ COUNTED: dict[str, tuple[str, str]] = {
 """Tables whose rows are counted at the top of the page."""
 
 
-def write_report(layout: Layout, build: str, transcripts: int = LIMIT) -> Path:
+INDEX = "index.html"
+
+
+def write_report(layout: Layout, build: str, transcripts: int = LIMIT, *, single_file: bool = False) -> Path:
     """Write the report of a build and return where it is. StoreError for a build that does not exist.
 
-    `transcripts`: how many of each kind the page shows.
+    `transcripts`: how many of each kind are shown; `single_file`: in the report itself, not on pages beside it.
     """
     with open_views(layout, build) as connection, explain_reading_errors():
-        html = make_page(connection, commits_of(layout, build), build, transcripts, read_whole(layout, build))
-    path = layout.reports / build / "index.html"
-    write_text(path, layout.scratch, html)
-    return path
+        pages = make_pages(
+            connection,
+            commits_of(layout, build),
+            build,
+            transcripts,
+            read_whole(layout, build),
+            single_file=single_file,
+        )
+    folder = layout.reports / build
+    for name, html in pages.items():
+        write_text(folder / name, layout.scratch, html)
+    for old in folder.glob("*.html"):
+        if old.name not in pages:
+            old.unlink()
+    return folder / INDEX
 
 
-def make_page(
+def make_pages(
     connection: duckdb.DuckDBPyConnection,
     commits: Mapping[str, Commit],
     build: str,
     transcripts: int = LIMIT,
     whole: Mapping[str, Any] | None = None,
-) -> str:
-    """The page of the build that the connection shows. `whole`: of a pilot, what all of its profile would take."""
+    *,
+    single_file: bool = False,
+) -> dict[str, str]:
+    """The pages by file name of the build that the connection shows. `whole`: of a pilot, what all of its profile
+    would take."""
 
     @cache
     def asked(name: str) -> QueryResult:
@@ -65,6 +82,7 @@ def make_page(
 
     told = rows(connection, "select distinct persona_to_target from conversations")
     sections = [
+        result(asked, build),
         *make_data_sections(asked, commits, build),
         *make_score_sections(asked, build),
         prompts(asked, build, whole),
@@ -76,12 +94,11 @@ def make_page(
         """All but what is empty, and about the benchmark that the build was not made for."""
         return part.holds_rows or known.only is None or part.only in (None, known.only)
 
-    return render(
-        known,
-        list(_tiles(connection, asked("costs"))),
-        list(filter(belongs, sections)),
-        list(filter(belongs, make_shelves(connection, transcripts))),
-    )
+    shelves = list(filter(belongs, make_shelves(connection, transcripts)))
+    tiles = list(_tiles(connection, asked("costs")))
+    report = render(known, tiles, list(filter(belongs, sections)), shelves, single_file=single_file)
+    apart = [] if single_file else [shelf for shelf in shelves if shelf.transcripts]
+    return {INDEX: report} | {shelf.file: render_shelf(shelf, shelves, build) for shelf in apart}
 
 
 def _tiles(connection: duckdb.DuckDBPyConnection, costs: QueryResult) -> Iterator[Tile]:

@@ -41,6 +41,17 @@ EDGE = 9
 """Pixels between an axis' ends and what is drawn, so that no mark runs into a name."""
 CELL = 26
 """Pixels of a square of a heat map."""
+_WORDY = [
+    (re.compile(wordy), kept)
+    for wordy, kept in (
+        (r'\s(role|aria-[a-z]+|class|pointer-events|stroke-miterlimit|font-family)="[^"]*"', ""),
+        (r' transform="translate\(0,0\)"', ""),
+        (r' opacity="1"', ""),
+        (r' (x1|y1|x2|y2)="0"', ""),
+        (r'<path d="M0,0h0v0h0Z"/>', ""),
+        (r'<path d="" display="none"/>', ""),
+    )
+]
 FEW = 2
 """Bars that all stand for so little or less are not drawn."""
 
@@ -212,19 +223,26 @@ def _ranges(
 
 
 def estimates(
-    caption: str, records: Sequence[Record], panels: Mapping[str, str], columns: int = 3, *, differences: bool = False
+    caption: str,
+    records: Sequence[Record],
+    panels: Mapping[str, str],
+    order: Sequence[str] = (),
+    *,
+    columns: int = 3,
+    differences: bool = False,
 ) -> Figure | None:
     """Values with their intervals, a panel for each metric (name → title) and a row for each target; of `differences`
     with a line at 0.
 
-    Records have `metric`, `unit`, `target`, `value`, `ci_low` and `ci_high`; rows stand in the order of the first
-    panel.
+    Records have `metric`, `unit`, `target`, `value`, `ci_low` and `ci_high`; rows stand in the given order of targets,
+    others after them in that of the first panel.
     """
     kept = [record for record in records if record["metric"] in panels and record["value"] is not None]
     if not kept:
         return None
     first = next(metric for metric in panels if any(record["metric"] == metric for record in kept))
-    names = _names(record["target"] for record in [*_best_first(kept, first), *kept])
+    there = [record["target"] for record in [*_best_first(kept, first), *kept]]
+    names = _names([*(target for target in order if target in there), *there])
     shown = [metric for metric in panels if any(record["metric"] == metric for record in kept)]
     drawn = [
         _panel(
@@ -444,8 +462,15 @@ def inline_svg(svg: str) -> tuple[str, int]:
     head, rest = re.match(r"(<svg\b[^>]*>)(.*)", svg, re.DOTALL).groups()  # type: ignore[union-attr]
     box = re.search(r'viewBox="([^"]+)"', head)
     assert box is not None
-    plain = re.sub(r'\s(role|aria-[a-z]+)="[^"]*"', "", rest)
+    plain = _shorten(rest)
     return f'<svg viewBox="{box[1]}" aria-hidden="true" focusable="false">{plain}', round(float(box[1].split()[2]))
+
+
+def _shorten(svg: str) -> str:
+    """The drawing without what only its maker needs: roles, classes, one font a text, digits that nobody can see."""
+    for wordy, kept in _WORDY:
+        svg = wordy.sub(kept, svg)
+    return re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
 
 
 def _whole_ticks(values: Iterable[int]) -> dict[str, Any]:

@@ -40,6 +40,18 @@ def count(value: int | None) -> str:
     return MISSING if value is None else _signed(f"{value:,}")
 
 
+def short(value: int) -> str:
+    """In thousands or millions from there on.
+
+    >>> short(950), short(12_340), short(2_500_000)
+    ('950', '12.3k', '2.5M')
+    """
+    for sign, size in (("M", 1_000_000), ("k", 1000)):
+        if value >= size:
+            return f"{value / size:.1f}{sign}"
+    return str(value)
+
+
 def percent(value: float | None) -> str:
     """A number of percent, 0–100, with one decimal; the sign stands in the column's head."""
     return MISSING if value is None else _signed(f"{value:.1f}")

@@ -1,4 +1,4 @@
-"""The page: facts, sections and transcripts through the templates, into one file without any reference outside.
+"""The pages: facts, sections and transcripts through the templates, into files that refer to nothing but one another.
 
 Texts are escaped by the templates (autoescape). A content security policy in the page forbids every request
 and every script but the page's own, named by its hash: a belt beside the braces.
@@ -10,7 +10,9 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -31,22 +33,36 @@ class Tile:
     label: str
 
 
-def render(facts: Facts, tiles: Sequence[Tile], sections: Sequence[Section], shelves: Sequence[Shelf]) -> str:
-    """The whole page as HTML."""
-    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
-    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
-    page = _environment().get_template("page.html.j2")
-    return page.render(
-        facts=facts,
-        tiles=tiles,
-        sections=sections,
-        shelves=shelves,
-        script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=Markup(style),
+def render(
+    facts: Facts, tiles: Sequence[Tile], sections: Sequence[Section], shelves: Sequence[Shelf], *, single_file: bool
+) -> str:
+    """The report as HTML, with the transcripts in it or with links to their pages."""
+    return _render(
+        "page.html.j2", facts=facts, tiles=tiles, sections=sections, shelves=shelves, single_file=single_file
     )
 
 
+def render_shelf(shelf: Shelf, shelves: Sequence[Shelf], build: str) -> str:
+    """The page of one kind of transcripts as HTML, with links to the report and to the other kinds."""
+    return _render("shelf.html.j2", shelf=shelf, shelves=shelves, build=build)
+
+
+def _render(template: str, **given: Any) -> str:
+    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **given,
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            style=Markup(style),
+        )
+    )
+
+
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -61,5 +77,6 @@ def _environment() -> Environment:
         "plural": numbers.plural,
         "words": numbers.words,
         "drawn": Markup,
+        "sorted_by": lambda value: f"{value:.6g}" if isinstance(value, float) else value,
     }
     return environment

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import compress
 from typing import Any
 
 import duckdb
 
 from tasks.foundation import ROOT
+from tasks.foundation.errors import ConfigError
 
 REPORTS = ROOT / "sql" / "reports"
 
@@ -31,8 +33,7 @@ class QueryResult:
     @property
     def question(self) -> str:
         """The question of the file's first line, without its grain: `whose fault ended a simulation?`."""
-        first = self.sql.partition("\n")[0].removeprefix("--").strip()
-        return first[: first.find("?") + 1] or first
+        return question_of(self.sql)
 
     @property
     def records(self) -> list[Record]:
@@ -59,9 +60,33 @@ class QueryResult:
         return list(dict.fromkeys(row[place] for row in self.rows))
 
 
+def find_report(name: str) -> str:
+    """The query of sql/reports of that name; ConfigError that names the nearest ones."""
+    there = [each for each, _ in list_reports()]
+    if name not in there:
+        near = get_close_matches(name, there, 3, 0.4)
+        raise ConfigError(
+            f"expected the name of a query of sql/reports, found {name!r}"
+            f"{'; the nearest: ' + ', '.join(near) if near else ''}. `colloquy sql @` lists all {len(there)}."
+        )
+    return (REPORTS / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def list_reports() -> Iterator[tuple[str, str]]:
+    """Name and question of each query of sql/reports."""
+    for file in sorted(REPORTS.glob("*.sql")):
+        yield file.stem, question_of(file.read_text(encoding="utf-8"))
+
+
+def question_of(sql: str) -> str:
+    """The question of a query's first line."""
+    first = sql.partition("\n")[0].removeprefix("--").strip()
+    return first[: first.find("?") + 1] or first
+
+
 def ask(connection: duckdb.DuckDBPyConnection, name: str) -> QueryResult:
     """The answer of sql/reports/<name>.sql."""
-    sql = (REPORTS / f"{name}.sql").read_text(encoding="utf-8")
+    sql = find_report(name)
     found = connection.execute(sql)
     columns = tuple(column[0] for column in found.description or ())
     return QueryResult(name, sql, columns, tuple(found.fetchall()))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tasks.metrics.catalogue import DIMENSION_METRIC, METRICS, SUB_INDICATORS
-from tasks.report import charts, leaderboards, numbers
-from tasks.report.blocks import Block, Leaderboard, Note, Section, make_filled_table, make_section, make_table
+from tasks.report import boards, charts, numbers
+from tasks.report.blocks import Block, BoardBlock, Note, Section, make_filled_table, make_section, make_table
+from tasks.report.boards import DEMO_COLUMNS, EYT_COLUMNS, EYT_OBJECTIVE, EYT_SUBJECTIVE, draw_board, read_board
 from tasks.report.conversation_blocks import ALL, name_pool, show_confusions, show_drifts, show_lengths
 from tasks.report.data_sections import Ask
-from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, make_board
 from tasks.report.questions import QueryResult, Record
 
 DEMO_PANELS = {metric: METRICS[metric].label for metric in ("overall_pooled", "awareness", "interaction")}
@@ -21,12 +21,15 @@ EYT_PANELS = {
     )
 }
 """The metrics that are drawn."""
+CAPTIONS = {
+    "demo": "DEMO, all languages: element awareness and dialogue agent interaction.",
+    "eyt": "EYT-Bench, all pools and languages.",
+}
 SHORT, LONG = 12, 30
 """Rows up to which a table is open: one beside others, and one that is all there is to see."""
 
-EYT_HEADLINE = "satisfaction"
 FAMILY_COLUMNS = (
-    *("explicit_accuracy", "latent_accuracy", "drift_latent", "ficr", "satisfaction"),
+    *("satisfaction", "ficr", "explicit_accuracy", "latent_accuracy", "drift_latent"),
     *(f"{metric}_weighted" for metric in DIMENSION_METRIC.values()),
     "anthropomorphic_early_minus_late",
 )
@@ -36,9 +39,6 @@ UNLIKE = (
     "at most, stop rule, version of the simulator's prompt). Scores from different ones stand in one board below, but "
     "are not compared: the best of a column is the best of those under the same conditions."
 )
-RECOGNISED = "What the target recognised and reached"
-ANSWERED = "How the answers were judged"
-
 DIMENSIONS = {f"{metric}_unweighted": dimension for dimension, metric in DIMENSION_METRIC.items()}
 SCOPES = {
     "annotators": "Annotators with one another",
@@ -64,22 +64,41 @@ def make_score_sections(ask: Ask, build: str) -> Iterator[Section]:
     yield guards(ask, build)
 
 
+def result(ask: Ask, build: str) -> Section:
+    """The boards over everything, one a benchmark: what the page opens with."""
+    facts = {record["target"]: record for record in ask("cost_by_target").records}
+    groups: list[tuple[str, Sequence[Block | None]]] = []
+    for benchmark, name, columns, kinds in (
+        ("demo", "DEMO", DEMO_COLUMNS, ("language",)),
+        ("eyt", "EYT-Bench", (*EYT_COLUMNS, *SUB_INDICATORS), ("pool", "language")),
+    ):
+        answer = ask(f"{benchmark}_leaderboard").where(**dict.fromkeys(kinds, ALL))
+        board = read_board(answer, columns, facts)
+        if board is not None:
+            drawn = draw_board(board, CAPTIONS[benchmark], shown=boards.OPEN)
+            few = _few_conversations(answer) if benchmark == "eyt" else _few_dialogues(answer, ask)
+            said = [Note(boards.say_who_leads(board)), few, *_claims(answer)]
+            groups.append((name, [*said, drawn, _legend([drawn], answer)]))
+    return make_section(
+        "result",
+        "Result",
+        "",
+        groups,
+        Note("No target has been scored.", "missing", f"colloquy run --build {build}"),
+    )
+
+
 def demo(ask: Ask, build: str) -> Section:
-    answer, by_goal, holds = (ask(name) for name in ("demo_leaderboard", "demo_by_goal_type", "benchmark_contents"))
+    answer, by_goal = ask("demo_leaderboard"), ask("demo_by_goal_type")
     whole = answer.where(language=ALL)
-    top = make_board(whole, "DEMO, all languages.", DEMO_COLUMNS, "overall_pooled")
     by_language = [
-        make_board(answer.where(language=language), f"DEMO, {language}.", DEMO_COLUMNS, "overall_pooled")
+        _board(answer.where(language=language), DEMO_COLUMNS, f"DEMO, {language}.", shown=boards.OPEN)
         for language in _languages(answer)
     ]
-    fewest = [
-        leaderboards.fewest_dialogues(answer.where(language=language).records, holds.where(language=language).records)
-        for language in _languages(answer)
-    ]
-    void = make_board(whole, "Interactions that a fault ended.", leaderboards.FAULTS, "target_fault_share", folded=True)
+    few = [_few_dialogues(answer.where(language=language), ask, language) for language in _languages(answer)]
     return make_section(
         "demo",
-        "DEMO leaderboard",
+        "DEMO in parts",
         "Judges give 0 to 10, 10 best. Overall is pooled over every single score, as the paper's table is; the mean "
         "of the two tasks stands beside it.",
         [
@@ -90,16 +109,14 @@ def demo(ask: Ask, build: str) -> Section:
                         "Scores of 0–10, with 95 % intervals where there are any.",
                         whole.records,
                         DEMO_PANELS,
-                    ),
-                    _warning(leaderboards.fewest_dialogues(whole.records, holds.records)),
-                    top,
-                    _legend([top, *by_language]),
+                        _order(whole, DEMO_COLUMNS),
+                    )
                 ],
             ),
             ("Differences", [_differences(answer)]),
             ("Thinking", list(_thinking(ask, "demo"))),
-            ("By language", [_warning(min((n for n in fewest if n is not None), default=None)), *by_language]),
-            ("Faults", [void]),
+            ("By language", [next(filter(None, few), None), *by_language]),
+            ("Faults", [_board(whole, boards.FAULTS, "Interactions that a fault ended.", folded=True)]),
             ("By goal type", list(_goal_types(by_goal))),
             ("Families", list(_families(ask, "demo"))),
         ],
@@ -112,6 +129,26 @@ def demo(ask: Ask, build: str) -> Section:
     )
 
 
+def _board(
+    answer: QueryResult,
+    columns: Sequence[str],
+    caption: str,
+    *,
+    of: str = "target",
+    folded: bool = False,
+    shown: Collection[str] | None = None,
+) -> BoardBlock | None:
+    """The board of an answer's rows of one pool and language; None where there are none."""
+    board = read_board(answer, columns)
+    return None if board is None else draw_board(board, caption, of=of, folded=folded, shown=shown)
+
+
+def _order(answer: QueryResult, columns: Sequence[str]) -> Sequence[str]:
+    """The targets in the order of their board, for what is drawn beside it."""
+    board = read_board(answer, columns)
+    return () if board is None else board.targets
+
+
 def _languages(answer: QueryResult) -> list[str]:
     """The languages that have boards of their own: none when there is only one."""
     languages = [language for language in answer.values("language") if language != ALL]
@@ -120,7 +157,7 @@ def _languages(answer: QueryResult) -> list[str]:
 
 def _differences(answer: QueryResult) -> Block | None:
     """How far each target is behind the best, paired on the same dialogues."""
-    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm"}
+    kept = {"pool", "language", "target", "metric", "best_minus_this", "difference_low", "p_holm", "is_primary"}
     drop = [name for name in answer.columns if name not in kept]
     return make_filled_table(
         answer.without(best_minus_this=None), "The best target less each other.", drop=drop, folded=True
@@ -179,13 +216,11 @@ def _families(ask: Ask, benchmark: str) -> Iterator[Block | None]:
     targets = ask(f"{benchmark}_leaderboard").values("target")
     kind = "language" if benchmark == "demo" else "pool"
     columns = DEMO_COLUMNS if benchmark == "demo" else FAMILY_COLUMNS
-    first = "overall_pooled" if benchmark == "demo" else EYT_HEADLINE
     if len(answer.values("family")) in (0, 1, len(targets)):
         return
     for of in answer.values(kind):
         caption = "All targets of a family together" + ("." if of == ALL else f", {of}.")
-        board = _unmarked(answer.where(**{kind: of}), "family")
-        yield make_board(board, caption, columns, first, of="family", folded=of != ALL)
+        yield _board(_unmarked(answer.where(**{kind: of}), "family"), columns, caption, of="family", folded=of != ALL)
 
 
 def eyt(ask: Ask, build: str) -> Section:
@@ -200,11 +235,8 @@ def eyt(ask: Ask, build: str) -> Section:
         groups.append((name_pool(pool), list(_pool_blocks(answer.where(pool=pool, language=ALL), turns, pool))))
     for language in _languages(answer):
         whole = answer.where(pool=ALL, language=language)
-        boards = [
-            make_board(whole, f"{caption}, {language}.", columns, EYT_HEADLINE, folded=True)
-            for caption, columns in ((RECOGNISED, EYT_OBJECTIVE), (ANSWERED, EYT_SUBJECTIVE))
-        ]
-        groups.append((f"All pools, {language}", [_few_conversations(whole), *boards]))
+        board = _board(whole, EYT_COLUMNS, f"EYT-Bench, all pools, {language}.", shown=boards.OPEN)
+        groups.append((f"All pools, {language}", [_few_conversations(whole), board]))
     groups.append(("Differences", [_differences(answer)]))
     groups.append(("Thinking", list(_thinking(ask, "eyt"))))
     groups.append(("Persona sources", list(_sources(ask))))
@@ -235,7 +267,7 @@ def eyt(ask: Ask, build: str) -> Section:
     )
     return make_section(
         "eyt",
-        "EYT-Bench leaderboard",
+        "EYT-Bench in parts",
         "Accuracies and FICR are shares, drift is a cosine distance (1 − cosine), alignment a rank correlation; "
         "satisfaction and the three dimensions are on 0 to 100. Satisfaction is the anchor between papers. FICR on "
         "Nemotron is a coverage check. At 100 conversations a pool, differences under 0.05 on a dimension's 0–5 (1 "
@@ -248,14 +280,14 @@ def eyt(ask: Ask, build: str) -> Section:
 
 def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator[Block | None]:
     where = "all pools" if pool == ALL else f"pool {pool}"
-    objective = make_board(answer, f"{RECOGNISED}, {where}.", EYT_OBJECTIVE, EYT_HEADLINE)
-    subjective = make_board(answer, f"{ANSWERED}, {where}.", EYT_SUBJECTIVE, EYT_HEADLINE)
-    caption = f"Main metrics, with 95 % intervals where there are any, {where}."
-    yield charts.estimates(caption, answer.records, EYT_PANELS)
-    yield _few_conversations(answer)
-    yield objective
-    yield subjective
-    yield _legend([objective, subjective])
+    if pool == ALL:
+        caption = "Main metrics, with 95 % intervals where there are any, all pools."
+        yield charts.estimates(caption, answer.records, EYT_PANELS, _order(answer, EYT_COLUMNS))
+    else:
+        yield _few_conversations(answer)
+        yield from _claims(answer)
+        columns = (*EYT_COLUMNS, *SUB_INDICATORS)
+        yield _board(answer, columns, f"EYT-Bench, {where}.", shown=boards.OPEN)
     yield charts.lines(
         f"Unweighted scores by turn, {where}; later turns rest on fewer conversations.",
         turns.where(pool=pool).records,
@@ -263,8 +295,6 @@ def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator
         DIMENSIONS,
         "0-100",
     )
-    yield make_board(answer, f"Further metrics and faults, {where}.", EYT_FURTHER, EYT_HEADLINE, folded=True)
-    yield make_board(answer, f"Sub-indicators, {where}, 0–20 each.", SUB_INDICATORS, EYT_HEADLINE, folded=True)
     scores = turns.where(pool=pool, unit="0-100")
     yield make_filled_table(scores, f"Scores by turn, {where}.", drop=("pool", "unit"), folded=True)
 
@@ -460,15 +490,17 @@ def _pivot(answer: QueryResult) -> list[Block | None]:
         {**record, "n_unscored": 0, "row": f"{record['simulator']}, {name_pool(record['pool']).lower()}"}
         for record in answer.records
     ]
-    board = _unmarked(answer, "row", rows)
-    caption = "How the simulator behaved."
-    return [make_board(board, caption, HEALTH, "simulator_mattr", of="simulator")] if rows else []
+    return [_board(_unmarked(answer, "row", rows), HEALTH, "How the simulator behaved.", of="simulator")]
 
 
 def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | None = None) -> QueryResult:
-    """An answer (or other records of it) as `make_board` takes one, whose rows are named by a column and are not
+    """An answer (or other records of it) as `read_board` takes one, whose rows are named by a column and are not
     compared with one another."""
-    columns = ("metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "unit")
+    wanted = (
+        *("metric", "value", "ci_low", "ci_high", "n", "n_unit", "n_unscored", "n_fault", "units", "units_void"),
+        "unit",
+    )
+    columns = tuple(name for name in wanted if name in answer.columns or name == "n_unscored")
     marks = ("is_best", "may_equal_best", "is_not_compared")
     rows = tuple(
         (record[rows_are], *(record[name] for name in columns), *(None for _ in marks))
@@ -477,15 +509,28 @@ def _unmarked(answer: QueryResult, rows_are: str, records: Sequence[Record] | No
     return QueryResult(answer.name, answer.sql, ("target", *columns, *marks), rows)
 
 
-def _legend(boards: Sequence[Leaderboard | None]) -> Note | None:
-    said = leaderboards.explain_marks(boards)
-    return Note(said) if said else None
+def _legend(drawn: Sequence[BoardBlock], answer: QueryResult) -> Note:
+    said = [boards.explain_marks(drawn), boards.explain_tests(answer.records)]
+    if len({record["pool"] for record in answer.records if "pool" in record} & {ALL}):
+        said.append("A score of all pools is the plain mean of the pools' own.")
+    return Note(" ".join(filter(None, said)))
+
+
+def _claims(answer: QueryResult) -> Iterator[Note]:
+    for said in boards.warn_of_claims(answer.records):
+        yield Note(said, "warning")
 
 
 def _few_conversations(answer: QueryResult) -> Note | None:
-    return _warning(leaderboards.fewest_conversations(answer.records, (*EYT_OBJECTIVE, *EYT_SUBJECTIVE)))
+    return _warning(boards.fewest_conversations(answer.records, (*EYT_OBJECTIVE, *EYT_SUBJECTIVE)))
+
+
+def _few_dialogues(answer: QueryResult, ask: Ask, language: str | None = None) -> Note | None:
+    holds = ask("benchmark_contents")
+    of = holds if language is None else holds.where(language=language)
+    return _warning(boards.fewest_dialogues(answer.records, of.records))
 
 
 def _warning(fewest: int | None) -> Note | None:
-    said = leaderboards.warn_of_few(fewest)
+    said = boards.warn_of_few(fewest)
     return Note(said, "warning") if said else None

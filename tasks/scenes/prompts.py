@@ -50,7 +50,8 @@ DISTIL = Prompt("scenes/distil", inputs=DistilInputs, reply=distilled)
 def distil_inputs(seed: SeedDialogue) -> DistilInputs:
     """The dialogue with its speakers as participant 1 (who speaks first) and 2, one turn a line."""
     first = seed.turns[0].speaker
-    lines = [f"{1 if turn.speaker == first else 2}: {turn.text}" for turn in seed.turns]
+    colon = "：" if seed.language == "zh" else ": "
+    lines = [f"{1 if turn.speaker == first else 2}{colon}{turn.text}" for turn in seed.turns]
     return DistilInputs(
         goal_types=taxonomy("goal_type").describe(seed.language),
         dialogue="\n".join(lines),

@@ -210,5 +210,5 @@ def _write_definitions(record: Record) -> dict[str, Any]:
         "talkways": taxonomy("talkway").describe(language),
         "sentiments": taxonomy("sentiment").describe(language),
         "emotions": taxonomy("utterance_emotion").describe(language),
-        "dialogue": write_transcript(record.names, turns, numbered=True),
+        "dialogue": write_transcript(record.names, turns, language, numbered=True),
     }

@@ -181,6 +181,7 @@ def _evaluation() -> Rows:
             "n": 2,
             "unit": "0-10",
         },
+        {"benchmark": "demo", "target": "m3", "metric": "awareness", "judge": "m4", "value": 5.5, "n": 2},
     ]
     for pool in ("a", "b"):
         cells.append({"benchmark": "eyt", "target": "m3", "metric": "empathy_weighted", "pool": pool})
@@ -202,7 +203,17 @@ def _evaluation() -> Rows:
                 accuracy=8,
                 hallucination=7,
                 **scored,
-            )
+            ),
+            _row(
+                "awareness_scores",
+                item_id="i-goal",
+                target="m3",
+                sample=0,
+                judge="m4",
+                accuracy=4,
+                hallucination=7,
+                **scored,
+            ),
         ],
         "chat_seeds": [_row("chat_seeds", chat_seed_id="cs1", pool="a", persona_id="p1", language="en", error=None)],
         "conversations": [

@@ -102,6 +102,7 @@ def test_the_output_form_names_every_field_with_its_limit(prompt: Prompt, langua
         if "maxLength" in field:
             assert str(signs * field[WORDS] if WORDS in field else field["maxLength"]) in form, name
     assert len(form) < 3500 and "None" not in form
+    assert not re.search(r"[\u4e00-\u9fff] [\u4e00-\u9fff]", form), "no space stands within Chinese"
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=12)

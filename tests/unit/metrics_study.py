@@ -42,6 +42,8 @@ class Context:
         self._rows = rows
         self._models = load_models()
         self._encoder = encoder or OneHot()
+        self.tried: dict[str, Sequence[str]] = {}
+        """Further targets that a table's stage has run for."""
 
     def model(self, alias: str) -> ModelSpec:
         return self._models[alias]
@@ -58,6 +60,10 @@ class Context:
         frame = pl.from_arrow(declared.arrow(self._rows.get(table, ())))
         assert isinstance(frame, pl.DataFrame)
         return select_rows(frame.sort(list(declared.key)), where, columns)
+
+    def members(self, table: str) -> tuple[str, ...]:
+        found = {row["target"] for row in self._rows.get(table, ())}
+        return tuple(sorted(found.union(self.tried.get(table, ()))))
 
     def made(self, table: str) -> pl.DataFrame:
         raise AssertionError(f"metrics has nothing to read back, asked for {table}")

@@ -177,6 +177,55 @@ def test_answers_come_as_a_box_as_csv_and_as_json(colloquy: Run) -> None:
     ]
 
 
+def test_an_answer_is_a_table_of_markdown(colloquy: Run) -> None:
+    query = "select 1 as n, null as nothing, 'a|b' || chr(10) || '*c*' as text, true as yes"
+    query += " union all select 2.5, null, 'd', null"
+    assert colloquy("sql", query, "--format", "md").out.splitlines() == [
+        "| n | nothing | text | yes |",
+        "|---:|---|---|---|",
+        r"| 1.0 |  | a\|b \*c\* | true |",
+        "| 2.5 |  | d |  |",
+    ]
+
+
+def test_an_answer_goes_to_a_file_whole_or_not_at_all(colloquy: Run, tmp_path: Path) -> None:
+    file = tmp_path / "answer.parquet"
+    ended = colloquy(
+        "sql", "select i, i || 'x' as t from range(5000) r(i)", "--format", "parquet", "--output", str(file)
+    )
+    assert (ended.code, ended.out) == (0, "")
+    assert duckdb.sql(f"select count(*), max(t) from '{file}'").fetchall() == [(5000, "9x")]
+    assert colloquy("sql", "select 1 as n", "--format", "csv", "-o", str(file)).code == 0
+    assert file.read_text() == "n\n1\n"
+    for query, says in (
+        ("select error('no')", "cannot be answered"),
+        ("select 1; select 2", "expected one statement"),
+        ("selec 1", "cannot be answered"),
+    ):
+        ended = colloquy("sql", query, "-o", str(file))
+        assert ended.code == 2 and says in ended.err
+        assert file.read_text() == "n\n1\n"
+    assert [each.name for each in tmp_path.iterdir() if "answer" in each.name] == ["answer.parquet"]
+    inside = Layout.default().root / "x.csv"
+    assert "only runs may change" in colloquy("sql", "select 1", "-o", str(inside)).err
+    assert "expected --output FILE" in colloquy("sql", "select 1", "--format", "parquet").err
+    away = colloquy("sql", "select 1", "-o", str(file / "within.csv"))
+    assert away.code == 4 and str(file) in away.err
+
+
+def test_a_query_that_has_a_name_is_asked_by_it(colloquy: Run) -> None:
+    listed = colloquy("sql", "@").out
+    assert "@funnel" in listed and "@disputes" in listed
+    assert (
+        colloquy("sql", "@funnel", "--format", "csv").out
+        == colloquy("sql", "--file", str(ROOT / "sql/reports/funnel.sql"), "--format", "csv").out
+    )
+    typed = colloquy("sql", "--format", "csv", typed="@funnel;\n").out
+    assert typed == colloquy("sql", "@funnel", "--format", "csv").out
+    wrong = colloquy("sql", "@disputs")
+    assert wrong.code == 2 and "the nearest: disputes" in wrong.err
+
+
 def test_columns_of_one_name_are_told_apart_as_duckdb_does(colloquy: Run) -> None:
     query = "select 1 as n, 2 as n, 3 as N, 4 as n_1"
     names = duckdb.connect().sql(query).df().columns.to_list()

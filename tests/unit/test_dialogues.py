@@ -233,7 +233,7 @@ def test_every_labelling_request_starts_with_the_whole_dialogue() -> None:
     seen = [asked for asked in ask.asked if asked.purpose in ("annotate", "epilogue")][:3]
     assert len({asked.system for asked in seen}) == 1
     assert len({asked.user.split("</dialogue>")[0] for asked in seen}) == 1
-    assert "3. 王芳0: The oven is broken." in seen[0].user
+    assert "3. 王芳0：The oven is broken." in seen[0].user
 
 
 def test_the_writer_is_told_names_goals_and_relation_and_the_names_never_collide() -> None:

@@ -147,5 +147,6 @@ def test_a_person_is_described_in_the_language_with_every_fact_that_is_known() -
 
 def test_a_transcript_numbers_its_turns_when_asked() -> None:
     turns = [(1, "Hello."), (2, "Hi.")]
-    assert write_transcript(("Ada", "Ben"), turns) == "Ada: Hello.\nBen: Hi."
-    assert write_transcript(("Ada", "Ben"), turns, numbered=True) == "1. Ada: Hello.\n2. Ben: Hi."
+    assert write_transcript(("Ada", "Ben"), turns, "en") == "Ada: Hello.\nBen: Hi."
+    assert write_transcript(("Ada", "Ben"), turns, "en", numbered=True) == "1. Ada: Hello.\n2. Ben: Hi."
+    assert write_transcript(("邵沐晴", "A"), [(1, "你好。")], "zh", numbered=True) == "1. 邵沐晴：你好。"

@@ -342,9 +342,9 @@ def test_the_papers_judge_names_every_criterion_and_all_six_signs_of_a_machine(l
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_each_sub_indicator_has_an_anchor_for_each_score(language: str) -> None:
-    marks = ("1: ", " 0: ", " 0.5: ") if language == "en" else ("1：", "0：", "0.5：")
+    marks = ("1: ", " 0.5: ", " 0: ") if language == "en" else ("1：", "0.5：", "。0：")
     with_half, without = (describe_columns(list_columns(), language, half=half) for half in (True, False))
-    assert all(mark in line for line in with_half for mark in marks)
+    assert all(-1 < line.find(marks[0]) < line.find(marks[1]) < line.find(marks[2]) for line in with_half)
     assert not any("0.5" in line for line in without)
-    anchors = [line.partition(marks[2])[2] for line in with_half]
+    anchors = [line.partition(marks[1])[2].partition(marks[2])[0] for line in with_half]
     assert len(set(anchors)) == 15 and all(len(anchor) > 10 for anchor in anchors)

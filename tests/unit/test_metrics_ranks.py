@@ -9,7 +9,7 @@ from tasks.foundation.stats.bootstrap import Bootstrap, wilson_interval
 from tasks.foundation.stats.multiplicity import find_apart
 from tasks.foundation.tables.evaluation import Rank
 from tasks.metrics.cells import CellMeasurer, Units
-from tasks.metrics.comparison_rows import rank_targets
+from tasks.metrics.comparison_rows import Comparer
 from tasks.metrics.observed import Observed, mean_over_units, measure
 
 TARGETS = 17
@@ -25,7 +25,8 @@ def board(scores: np.ndarray, metric: str = "satisfaction", void: np.ndarray | N
     units = Units({"target": names}, tasks, tasks)
     lost = np.zeros(len(values), bool) if void is None else void.T.ravel()
     observed = [mean_over_units(metric, values, void=lost)]
-    return list(rank_targets("eyt", CellMeasurer(units, Bootstrap(500, 7)), observed, ((),)))
+    comparer = Comparer("eyt", CellMeasurer(units, Bootstrap(500, 7)), [metric])
+    return list(comparer.rank_targets(observed, ((),)))
 
 
 def equal_targets(rng: np.random.Generator, seeds: int) -> np.ndarray:
@@ -95,7 +96,8 @@ def test_a_target_whose_conversations_are_all_void_has_no_rank() -> None:
 def test_what_cannot_be_computed_is_not_apart() -> None:
     rng = np.random.default_rng(1)
     resampled = np.stack([5 + rng.normal(size=300), np.full(300, np.nan), np.full(300, 2.0), np.zeros(300)], axis=1)
-    found = find_apart(np.array([5.0, np.nan, 2.0, 0.0]), resampled, np.array([50, 50, 50, 50]))
+    errors = np.array([1.0, 1.0, 0.0, 0.0])
+    found = find_apart(np.array([5.0, np.nan, 2.0, 0.0]), errors, resampled, np.tile(errors, (300, 1)))
     assert found.tolist() == [True, False, True, False]
 
 

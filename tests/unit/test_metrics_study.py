@@ -8,7 +8,8 @@ four turns with the same gold labels (Venting, Curiosity, Hope), except:
     cat on s01   the target fails at its second turn
     cat on s12, s13   never came to be (infrastructure): void, no row
 
-so there are 14 + 14 + 12 = 40 conversations, and turns: ann 56; bob 13·4 + 2 = 54; cat 1 void + 2 + 10·4.
+so there are 14 + 14 + 12 = 40 conversations, and turns: ann 56; bob 13·4 + 2 = 54; cat 1 void + 2 + 10·4. Of these lie
+in p1: ann 28; bob 6·4 + 2 = 26; cat 1 void + 2 + 5·4. A value of all pools is the plain mean of those of p1 and p2.
 
              explicit            latent                       emotion
     ann      right               right                        right
@@ -35,6 +36,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import seed_of
 from tasks.foundation.stage import Prepared
 from tasks.foundation.stats.bootstrap import Bootstrap
@@ -196,54 +198,87 @@ def metric(name: str, target: str | None, **key: Any) -> Any:
 RHO = 3 / math.sqrt(15)
 """Of (1, 2, 3, 4) with ranks (1, 3, 3, 3): covariance 3, variances 5 and 3."""
 
+
+def both(p1: float, p2: float) -> float:
+    """Of all pools."""
+    return (p1 + p2) / 2
+
+
+ANSWERS_OF_CAT = both(25 / 6, 0)
+"""One of the six dialogues of p1 has 25."""
+POOLED_OF_CAT = both(2.5 / 12 * 20, 0)
+"""Of the 12 early turns of p1 one has 2.5."""
+
+
 EXPECTED: dict[str, dict[str, tuple[float | None, int]]] = {
-    # value and n; cat's n leaves out the lost turn and the void ones
-    "explicit_accuracy": {"ann": (1.0, 56), "bob": (28 / 54, 54), "cat": (0.0, 41)},
-    "latent_accuracy": {"ann": (1.0, 56), "bob": (14 / 54, 54), "cat": (0.0, 41)},
+    # value and n; cat's n leaves out the lost turn and the void ones: 21 turns of p1, 20 of p2
+    "explicit_accuracy": {"ann": (1.0, 56), "bob": (both(14 / 26, 14 / 28), 54), "cat": (0.0, 41)},
+    "latent_accuracy": {"ann": (1.0, 56), "bob": (both(7 / 26, 7 / 28), 54), "cat": (0.0, 41)},
     # cat's emotion is right but for the turn at which it failed
-    "emotion_accuracy": {"ann": (1.0, 56), "bob": (41 / 54, 54), "cat": (40 / 41, 41)},
-    # bob: Venting 2·28/(54 + 28), Planning 0; Curiosity 2·14/(54 + 14), Finding Meaning 0; Hope 2·41/(54 + 41)
-    "explicit_macro_f1": {"ann": (1.0, 56), "bob": (28 / 82, 54), "cat": (0.0, 41)},
-    "latent_macro_f1": {"ann": (1.0, 56), "bob": (14 / 68, 54), "cat": (0.0, 41)},
-    "emotion_macro_f1": {"ann": (1.0, 56), "bob": (82 / 95, 54), "cat": (80 / 81, 41)},
-    "unreadable_share": {"ann": (0.0, 56), "bob": (13 / 162, 54), "cat": (1 / 3, 41)},
+    "emotion_accuracy": {"ann": (1.0, 56), "bob": (both(20 / 26, 21 / 28), 54), "cat": (both(20 / 21, 1), 41)},
+    # bob in p1: Venting 2·14/(26 + 14), Planning 0; Curiosity 2·7/(26 + 7), Finding Meaning 0; Hope 2·20/(26 + 20)
+    "explicit_macro_f1": {"ann": (1.0, 56), "bob": (both(14 / 40, 14 / 42), 54), "cat": (0.0, 41)},
+    "latent_macro_f1": {"ann": (1.0, 56), "bob": (both(7 / 33, 7 / 35), 54), "cat": (0.0, 41)},
+    "emotion_macro_f1": {"ann": (1.0, 56), "bob": (both(40 / 46, 42 / 49), 54), "cat": (both(40 / 41, 1), 41)},
+    # nothing of the turn at which cat failed is readable
+    "unreadable_share": {"ann": (0.0, 56), "bob": (both(6 / 78, 7 / 84), 54), "cat": (both(23 / 63, 20 / 60), 41)},
     # bob: 3/4 of four turns are wrong (13 dialogues), 1/2 of two (one dialogue)
     "drift_latent": {"ann": (0.0, 14), "bob": (10.25 / 14, 14), "cat": (1.0, 11)},
     "drift_explicit": {"ann": (0.0, 14), "bob": (6.5 / 14, 14), "cat": (1.0, 11)},
     "drift_pair": {"ann": (0.0, 14), "bob": (10.25 / 14, 14), "cat": (1.0, 11)},
     "alignment": {"ann": (None, 0), "bob": (RHO, 13), "cat": (None, 0)},
-    "t_actual": {"ann": (4.0, 14), "bob": (54 / 14, 14), "cat": (41 / 11, 11)},
+    "t_actual": {"ann": (4.0, 14), "bob": (54 / 14, 14), "cat": (both(21 / 6, 4), 11)},
     "void_share": {"ann": (0.0, 14), "bob": (0.0, 14), "cat": (3 / 14, 14)},
-    "target_fault_share": {"ann": (0.0, 14), "bob": (0.0, 14), "cat": (1 / 11, 11)},
+    "target_fault_share": {"ann": (0.0, 14), "bob": (0.0, 14), "cat": (both(1 / 6, 0), 11)},
     # ann: s00–s09 by both; s10 a tie, s11 one vote missing; s12, s13 by neither
     "ficr": {"ann": (10 / 14, 14), "bob": (1.0, 14), "cat": (0.0, 11)},
     "final_intent_undecided": {"ann": (2 / 14, 14), "bob": (0.0, 14), "cat": (0.0, 11)},
     # ann: (5 + 4)/2 → 87.5 on 13, 5 → 100 on s11; cat: 1 → 0 once, 2 → 25 ten times
-    "satisfaction": {"ann": ((13 * 87.5 + 100) / 14, 14), "bob": (50.0, 14), "cat": (250 / 11, 11)},
+    "satisfaction": {"ann": ((13 * 87.5 + 100) / 14, 14), "bob": (50.0, 14), "cat": (both(125 / 6, 25), 11)},
     # ann: turns 5, 5, 2.5, 2.5 → 75; s00: 5, 5, 2.5 → 250/3; s01 leaves the cell
-    "empathy_unweighted": {"ann": ((12 * 75 + 250 / 3) / 13, 13), "bob": (50.0, 13), "cat": (25 / 11, 11)},
+    "empathy_unweighted": {
+        "ann": (both((5 * 75 + 250 / 3) / 6, 75), 13),
+        "bob": (50.0, 13),
+        "cat": (ANSWERS_OF_CAT, 11),
+    },
     # α = .10: .1·5 + .1·5 + .4·2.5 + .4·2.5 = 3 → 60; s00: (.1·5 + .1·5 + .4·2.5)/.6 = 10/3 → 200/3
-    "empathy_weighted": {"ann": ((12 * 60 + 200 / 3) / 13, 13), "bob": (50.0, 13), "cat": (25 / 11, 11)},
+    "empathy_weighted": {
+        "ann": (both((5 * 60 + 200 / 3) / 6, 60), 13),
+        "bob": (50.0, 13),
+        "cat": (ANSWERS_OF_CAT, 11),
+    },
     "empathy_early_minus_late": {"ann": (50.0, 13), "bob": (0.0, 12), "cat": (0.0, 10)},
-    # ann: 26 early turns of 5, 25 late ones of 2.5; cat: of 22 early turns one has 2.5
-    "empathy_early_minus_late_pooled": {"ann": (50.0, 51), "bob": (0.0, 50), "cat": (2.5 / 22 * 20, 42)},
+    # ann: 26 early turns of 5, 25 late ones of 2.5
+    "empathy_early_minus_late_pooled": {"ann": (50.0, 51), "bob": (0.0, 50), "cat": (POOLED_OF_CAT, 42)},
     # the panel's median at turn 3: 5, 5, 1.25, 2.5
-    "persona_alignment_unweighted": {"ann": (68.75, 14), "bob": (50.0, 13), "cat": (25 / 11, 11)},
-    "persona_alignment_weighted": {"ann": (50.0, 14), "bob": (50.0, 13), "cat": (25 / 11, 11)},
+    "persona_alignment_unweighted": {"ann": (68.75, 14), "bob": (50.0, 13), "cat": (ANSWERS_OF_CAT, 11)},
+    "persona_alignment_weighted": {"ann": (50.0, 14), "bob": (50.0, 13), "cat": (ANSWERS_OF_CAT, 11)},
     "persona_alignment_early_minus_late": {"ann": (62.5, 14), "bob": (0.0, 12), "cat": (0.0, 10)},
-    "persona_alignment_early_minus_late_pooled": {"ann": (62.5, 56), "bob": (0.0, 50), "cat": (2.5 / 22 * 20, 42)},
-    "anthropomorphic_unweighted": {"ann": (75.0, 14), "bob": (50.0, 13), "cat": (25 / 11, 11)},
-    "anthropomorphic_weighted": {"ann": (60.0, 14), "bob": (50.0, 13), "cat": (25 / 11, 11)},
+    "persona_alignment_early_minus_late_pooled": {
+        "ann": (62.5, 56),
+        "bob": (0.0, 50),
+        "cat": (POOLED_OF_CAT, 42),
+    },
+    "anthropomorphic_unweighted": {"ann": (75.0, 14), "bob": (50.0, 13), "cat": (ANSWERS_OF_CAT, 11)},
+    "anthropomorphic_weighted": {"ann": (60.0, 14), "bob": (50.0, 13), "cat": (ANSWERS_OF_CAT, 11)},
     "anthropomorphic_early_minus_late": {"ann": (50.0, 14), "bob": (0.0, 12), "cat": (0.0, 10)},
-    "anthropomorphic_early_minus_late_pooled": {"ann": (50.0, 56), "bob": (0.0, 50), "cat": (2.5 / 22 * 20, 42)},
+    "anthropomorphic_early_minus_late_pooled": {
+        "ann": (50.0, 56),
+        "bob": (0.0, 50),
+        "cat": (POOLED_OF_CAT, 42),
+    },
     **{
-        name: {"ann": (15.0, 14), "bob": (10.0, 13), "cat": (5 / 11, 11)}
+        name: {"ann": (15.0, 14), "bob": (10.0, 13), "cat": (ANSWERS_OF_CAT / 5, 11)}
         for name in SUB_INDICATORS
         if not name.startswith("persona") and name != "empathy_recognition"
     },
-    "empathy_recognition": {"ann": ((12 * 15 + 50 / 3) / 13, 13), "bob": (10.0, 13), "cat": (5 / 11, 11)},
+    "empathy_recognition": {
+        "ann": (both((5 * 15 + 50 / 3) / 6, 15), 13),
+        "bob": (10.0, 13),
+        "cat": (ANSWERS_OF_CAT / 5, 11),
+    },
     **{
-        name: {"ann": (13.75, 14), "bob": (10.0, 13), "cat": (5 / 11, 11)}
+        name: {"ann": (13.75, 14), "bob": (10.0, 13), "cat": (ANSWERS_OF_CAT / 5, 11)}
         for name in SUB_INDICATORS
         if name.startswith("persona")
     },
@@ -341,7 +376,7 @@ def test_slices() -> None:
     assert metric("explicit_accuracy", "bob", slice='{"turn":2}').value == 1.0
     assert metric("explicit_accuracy", "bob", slice='{"turn":3}').value == 0.0
     assert metric("explicit_accuracy", "bob", slice='{"turn":3}').n == 13
-    assert metric("latent_accuracy", "bob", slice='{"label":"Curiosity"}').value == pytest.approx(14 / 54)
+    assert metric("latent_accuracy", "bob", slice='{"label":"Curiosity"}').value == pytest.approx(both(7 / 26, 7 / 28))
     assert metric("persona_alignment_unweighted", "ann", slice='{"turn":3}').value == pytest.approx(25.0)
     assert metric("empathy_unweighted", "ann", slice='{"part":"early"}').value == pytest.approx(100.0)
     assert metric("empathy_unweighted", "ann", slice='{"part":"late"}').value == pytest.approx(50.0)
@@ -377,27 +412,30 @@ def test_a_single_target_has_no_ranking_that_could_flip() -> None:
 
 
 def test_simulator_health() -> None:
-    # turns that the simulator wrote: ann 42, bob 39 + 1 + 1, cat 1 + 30
+    # turns that the simulator wrote in p1: ann 21, bob 18 + 1 + 1, cat 1 + 15; in p2: 21, 21, 15
     def health(name: str, **key: Any) -> Any:
         return metric(f"simulator_{name}", None, simulator=B, **key)
 
-    # and one of cat's that it gave up
-    assert health("label_reask_rate").value == pytest.approx(14 / 115)
+    # and one of cat's that it gave up, in p1
+    assert health("label_reask_rate").value == pytest.approx(both(7 / 58, 7 / 57))
     assert health("label_reask_rate").n == 115
-    assert health("role_break_rate").value == pytest.approx(1 / 115)
-    assert health("empty_share").value == pytest.approx(10 / 114)
-    assert health("repeated_share").value == pytest.approx(14 / 114)
-    # "Please …" by ann 14 and again 14, bob 14, cat 11; "Thanks!" once
-    assert health("polite_share").value == pytest.approx(54 / 114)
-    assert health("early_stop_share").value == pytest.approx(1 / 39)
-    assert (health("fault_share").value, health("fault_share").n) == (pytest.approx(1 / 40), 40)
+    assert health("role_break_rate").value == pytest.approx(both(1 / 58, 0))
+    assert health("empty_share").value == pytest.approx(5 / 57)
+    assert health("repeated_share").value == pytest.approx(7 / 57)
+    # "Please …" by ann 7 and again 7 in each pool, bob 7, cat 6 and 5; "Thanks!" once
+    assert health("polite_share").value == pytest.approx(both(28 / 57, 26 / 57))
+    assert health("early_stop_share").value == pytest.approx(both(1 / 20, 0))
+    assert (health("fault_share").value, health("fault_share").n) == (pytest.approx(both(1 / 21, 0)), 40)
     # career at once; boss comes in turn 3 of bob's 13 and cat's 10 long dialogues
-    assert health("front_loading").value == pytest.approx((14 + 13 * 0.5 + 1 + 1 + 10 * 0.5) / 39)
+    fronts = both((7 + 6 * 0.5 + 1 + 1 + 5 * 0.5) / 20, (7 + 7 * 0.5 + 5 * 0.5) / 19)
+    assert health("front_loading").value == pytest.approx(fronts)
     # lengths 6, 6, 6; 6, 5, 6; 6, 1; 6, 5, 0
-    variation = 13 * math.sqrt(2 / 9) / (17 / 3) + 2.5 / 3.5 + 10 * math.sqrt(186 / 27) / (11 / 3)
-    assert health("verbosity_variation").value == pytest.approx(variation / 38)
+    bobs, cats = math.sqrt(2 / 9) / (17 / 3), math.sqrt(186 / 27) / (11 / 3)
+    variation = both((6 * bobs + 2.5 / 3.5 + 5 * cats) / 19, (7 * bobs + 5 * cats) / 19)
+    assert health("verbosity_variation").value == pytest.approx(variation)
     # distinct words: 12 of 18; 16 of 17; all of 7, 6 and 11
-    assert health("mattr").value == pytest.approx((14 * 12 / 18 + 13 * 16 / 17 + 12) / 39)
+    distinct = both((7 * 12 / 18 + 6 * 16 / 17 + 7) / 20, (7 * 12 / 18 + 7 * 16 / 17 + 5) / 19)
+    assert health("mattr").value == pytest.approx(distinct)
     assert health("early_stop_share", pool="p2").value == 0.0
 
 
@@ -415,23 +453,51 @@ def compared(found_by: Prepared, name: str, a: str, b: str, **key: Any) -> Any:
 
 def test_targets_are_compared_with_the_best_on_the_same_resamples() -> None:
     row = comparison("explicit_accuracy", "ann", "bob")
-    assert (row.difference, row.n) == (pytest.approx(1 - 28 / 54), 14)
-    # per dialogue bob has 2 of 2 right on s00 and 2 of 4 elsewhere; every resample of seeds gives one difference
+    assert (row.difference, row.n) == (pytest.approx(1 - both(14 / 26, 14 / 28)), 14)
+    # per dialogue bob has 2 of 2 right on s00 and 2 of 4 elsewhere; every resample of p1's seeds gives one difference,
+    # and every one of p2's the same
     settings = Context({}, *SETTINGS).settings
-    counts = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics")).counts(14)
-    loop = [1 - 28 / (2 * drawn[0] + 4 * (14 - drawn[0])) for drawn in counts]
+    counts = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics")).counts(7)
+    loop = [1 - both(14 / (2 * drawn[0] + 4 * (7 - drawn[0])), 0.5) for drawn in counts]
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.percentile(loop, [2.5, 97.5])))
     assert row.p == pytest.approx(2 / 2001)
-    assert row.p_holm == pytest.approx(4 / 2001)
     certain = comparison("explicit_accuracy", "ann", "cat")  # ann is ahead by 1 on every dialogue
     assert (certain.difference, certain.ci_low, certain.n) == (1.0, None, 11)
-    assert (certain.p, certain.p_holm) == (pytest.approx(2 / 2001), pytest.approx(4 / 2001))
+    assert certain.p == pytest.approx(2 / 2000), "one resample of p2 has drawn cat's lost seeds only"
+    assert {(row.p_holm, row.p_holm_least, row.is_primary) for row in (row, certain)} == {(None, None, False)}
 
 
-def test_holm_is_over_the_other_targets() -> None:
+def test_holm_is_over_the_other_targets_and_the_primary_metrics_together() -> None:
+    """ann against bob and cat on satisfaction, bob against ann and cat on FICR."""
     rows = [comparison("satisfaction", "ann", other) for other in ("bob", "cat")]
-    assert [row.p for row in rows] == pytest.approx([2 / 2001, 2 / 2001])
-    assert [row.p_holm for row in rows] == pytest.approx([4 / 2001, 4 / 2001])
+    assert [row.p for row in rows] == pytest.approx([2 / 2001, 2 / 2000])
+    assert [row.p_holm for row in rows] == pytest.approx([8 / 2001, 8 / 2001], rel=1e-3)
+    assert [row.p_holm_least for row in rows] == pytest.approx([8 / 2001, 8 / 2001])
+    other = comparison("ficr", "bob", "ann")
+    assert other.is_primary and other.p_holm == pytest.approx(max(other.p, 8 / 2001), rel=1e-3)
+
+
+def test_what_is_tested_is_what_was_named() -> None:
+    found = prepare(Context(planted(), *SETTINGS, "metrics.primary.eyt=[explicit_accuracy]", encoder=Encoder()))
+    row = compared(found, "explicit_accuracy", "ann", "bob")
+    assert (row.is_primary, row.p_holm) == (True, pytest.approx(4 / 2001))
+    assert compared(found, "satisfaction", "ann", "bob").p_holm is None
+    assert {row.metric for row in found.rows["ranks"] if row.is_primary} == {"explicit_accuracy"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("named", ["demo=[satisfaction]", "eyt=[t_actual]", "eyt=[overall_pooled, nothing]"])
+def test_a_primary_metric_that_there_is_not_is_refused(named: str) -> None:
+    with pytest.raises(ConfigError, match=r"metrics\.primary\.\w+ names .* expected some of"):
+        STAGE.check(Context({}, f"metrics.primary.{named}"))  # type: ignore[arg-type]
+
+
+def test_too_few_resamples_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Two judges are compared on three targets and two metrics, so that p is 12 / (resamples + 1) or more."""
+    few = ("metrics.resamples=238", "metrics.resamples=239")
+    for resamples, told in zip(few, (True, False), strict=True):
+        caplog.clear()
+        prepare(Context(planted(), *SETTINGS, resamples, encoder=Encoder()))
+        assert ("no p can be below" in caplog.text) == told
 
 
 def test_the_best_has_the_lowest_drift() -> None:
@@ -445,7 +511,7 @@ def test_judges_are_compared_on_the_judgements_both_gave() -> None:
     assert (row.difference, row.n) == (0.0, 13)
     # both voted on all but s11; on s10 they differ
     row = comparison("ficr", "ann", "ann", judge_a=A, judge_b=B)
-    assert (row.difference, row.n) == (pytest.approx(1 / 13), 13)
+    assert (row.difference, row.n) == (pytest.approx(both(0, 1 / 6)), 13)
 
 
 def test_a_target_is_compared_on_two_pools_whose_dialogues_are_resampled_together() -> None:
@@ -493,7 +559,7 @@ def test_the_best_under_other_conditions_keeps_nobody_from_being_compared() -> N
     ]
     found = prepare(Context(rows, *SETTINGS, encoder=Encoder()))
     row = compared(found, "satisfaction", "bob", "cat", kind="best")
-    assert (row.n, row.p_holm) == (11, row.p)
+    assert (row.n, row.p_holm) == (11, pytest.approx(2 * row.p)), "the other test is that of FICR"
 
 
 def test_a_judge_that_sees_a_sample_is_no_part_of_the_panel() -> None:

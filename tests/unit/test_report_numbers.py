@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from tasks.report import numbers
-from tasks.report.blocks import make_table
-from tasks.report.leaderboards import (
+from tasks.report.blocks import Bar, BoardBlock, make_table
+from tasks.report.boards import (
+    draw_board,
     explain_marks,
     fewest_conversations,
     fewest_dialogues,
-    make_board,
     make_score,
-    rank_targets,
+    order_targets,
+    read_board,
+    say_who_leads,
     warn_of_few,
 )
 from tasks.report.questions import QueryResult
@@ -107,27 +109,31 @@ def answer(*rows: tuple[Any, ...]) -> QueryResult:
     return QueryResult("eyt_leaderboard", "-- ?", COLUMNS, rows)
 
 
+def drawn(*rows: tuple[Any, ...]) -> BoardBlock:
+    board = read_board(answer(*rows), ["ficr"])
+    assert board is not None
+    return draw_board(board, "")
+
+
 def test_targets_stand_by_their_headline_and_a_missing_value_is_last() -> None:
     rows = answer(row("b", "ficr", 0.5), row("a", "ficr", 0.5), row("c", "ficr", 0.9), row("d", "ficr", None))
-    found = make_board(rows, "", {"ficr": "FICR"}, "ficr")
+    found = read_board(rows, ["ficr"])
     assert found is not None
-    assert [target for target, _ in found.rows] == ["c", "a", "b", "d"]
+    assert list(found.targets) == ["c", "a", "b", "d"]
 
 
 def test_the_lowest_drift_is_the_best() -> None:
     by_target = {"a": {"drift_latent": {"value": 0.3}}, "b": {"drift_latent": {"value": 0.1}}}
-    assert rank_targets(by_target, "drift_latent") == ["b", "a"]
+    assert order_targets(by_target, "drift_latent") == ["b", "a"]
 
 
 def test_a_board_has_only_the_metrics_that_there_are() -> None:
-    found = make_board(
-        answer(row("a", "ficr", 0.5)), "", {"satisfaction": "satisfaction", "ficr": "FICR"}, "satisfaction"
-    )
-    assert found is not None
-    assert [(head.name, head.unit, head.n_unit, head.better) for head in found.heads] == [
+    found = read_board(answer(row("a", "ficr", 0.5)), ["satisfaction", "ficr"])
+    assert found is not None and found.metrics == ("ficr",)
+    assert [(head.name, head.unit, head.n_unit, head.better) for head in draw_board(found, "").heads] == [
         ("ficr", "share", "turn", "higher is better")
     ]
-    assert make_board(answer(), "", {"ficr": "FICR"}, "ficr") is None
+    assert read_board(answer(), ["ficr"]) is None
 
 
 def test_a_score_carries_its_n_interval_mark_and_what_is_missing() -> None:
@@ -144,9 +150,61 @@ def test_a_score_carries_its_n_interval_mark_and_what_is_missing() -> None:
     assert make_score(None).value == "–"
 
 
+def test_bars_of_a_column_share_one_axis_of_at_least_a_quarter_of_the_scale() -> None:
+    bounded = row("a", "ficr", 0.5, ci_low=0.25, ci_high=0.75)
+    board = drawn(bounded, row("b", "ficr", 0.25), row("c", "ficr", None))
+    bars = {line.name: line.scores[0].bar for line in board.lines}
+    assert bars == {"a": Bar(50.0, 0.0, 100.0), "b": Bar(0.0, 0.0, 0.0), "c": None}
+    assert drawn(row("a", "ficr", 0.5)).lines[0].scores[0].bar is None, "no interval, nothing to draw"
+    near = drawn(row("a", "ficr", 0.5, ci_low=0.5, ci_high=0.5), row("b", "ficr", 0.501)).lines
+    (one, other) = (line.scores[0].bar for line in near)
+    assert one is not None and other is not None and abs(one.value - other.value) < 1
+
+
+def ranked(target: str, value: float | None, rank: int, **changes: Any) -> dict[str, Any]:
+    plain = dict(zip(COLUMNS, row(target, "ficr", value), strict=True))
+    return {**plain, "rank": rank, "rank_low": 1, "rank_high": 2, "ranked_among": 3, **changes}
+
+
+def answered(*records: dict[str, Any]) -> QueryResult:
+    return QueryResult("x", "-- ?", tuple(records[0]), tuple(tuple(record.values()) for record in records))
+
+
+@pytest.mark.parametrize(
+    ("ties", "says"),
+    [
+        ([], "With 95\u00a0% confidence it is the best of them."),
+        (["b"], "With 95\u00a0% confidence 1 other may be as good: b."),
+        (["b", "c"], "2 others may be as good: b, c."),
+    ],
+)
+def test_who_leads_is_said_with_those_that_may_be_as_good(ties: list[str], says: str) -> None:
+    records = [
+        ranked(target, value, place, may_equal_best=target in ties, is_best=place == 1)
+        for place, (target, value) in enumerate((("a", 0.75), ("b", 0.5), ("c", 0.25)), start=1)
+    ]
+    board = read_board(answered(*records), ["ficr"])
+    assert board is not None
+    told = say_who_leads(board)
+    assert told.startswith("Highest in FICR of 3 targets: a, 0.750, n 4.")
+    assert told.endswith(says)
+    alone = read_board(answered(ranked("a", None, 1)), ["ficr"])
+    assert alone is not None and say_who_leads(alone) == "No target has a score of FICR."
+
+
+def test_a_line_has_what_is_known_of_its_target() -> None:
+    facts = {"a": {"family": "f", "thinking": True, "target_prompt_tokens": 12_340, "cost_usd": None}}
+    board = read_board(answered(ranked("a", 0.5, 1), ranked("b", 0.25, 2)), ["ficr"], facts)
+    assert board is not None
+    block = draw_board(board, "")
+    assert [cell.text for cell in block.facts] == ["family", "thinking", "tokens read"]
+    assert [cell.text for cell in block.lines[0].facts] == ["f", "yes", "12.3k"]
+    assert [cell.text for cell in block.lines[1].facts] == ["–", "–", "–"], "not known of b"
+    assert [(line.rank, line.places) for line in block.lines] == [("1", "1–2"), ("2", "1–2")]
+
+
 def test_marks_are_explained_where_there_are_any() -> None:
-    plain = make_board(answer(row("a", "ficr", 0.5)), "", {"ficr": "FICR"}, "ficr")
-    marked = make_board(answer(row("a", "ficr", 0.5, is_best=True)), "", {"ficr": "FICR"}, "ficr")
+    plain, marked = drawn(row("a", "ficr", 0.5)), drawn(row("a", "ficr", 0.5, is_best=True))
     assert "Bold" not in explain_marks([plain, None])
     assert "may be the best" in explain_marks([plain, marked])
     assert explain_marks([None]) == ""
@@ -155,8 +213,7 @@ def test_marks_are_explained_where_there_are_any() -> None:
 def test_a_missing_interval_is_explained_where_one_is_missing() -> None:
     bounded = row("a", "ficr", 0.5, ci_low=0.25, ci_high=0.75)
     boards = [
-        make_board(answer(*rows), "", {"ficr": "FICR"}, "ficr")
-        for rows in ((bounded,), (bounded, row("b", "ficr", 0.5)), (bounded, row("b", "ficr", None)))
+        drawn(*rows) for rows in ((bounded,), (bounded, row("b", "ficr", 0.5)), (bounded, row("b", "ficr", None)))
     ]
     why = "rests on fewer than two dialogues"
     assert [why in explain_marks([one]) for one in boards] == [False, True, False], (
@@ -208,4 +265,4 @@ def test_a_tables_columns_are_written_by_their_names() -> None:
 
 def test_a_long_table_says_what_it_leaves_out() -> None:
     found = make_table(QueryResult("x", "-- ?", ("n",), tuple((n,) for n in range(450))), "caption")
-    assert (len(found.rows), found.left_out) == (400, 50)
+    assert (len(found.rows), found.left_out) == (60, 390)

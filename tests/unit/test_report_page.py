@@ -19,7 +19,7 @@ from flows.cli import main as cli
 from tasks.foundation.store.accounting import Accounting
 from tasks.foundation.store.commits import Commit
 from tasks.report import charts
-from tasks.report.build import make_page, write_report
+from tasks.report.build import INDEX, make_pages, write_report
 from tasks.report.facts import collect_facts
 from tasks.report.questions import ask, rows
 from tasks.report.transcripts import make_shelves, shorten
@@ -131,8 +131,9 @@ def full() -> Rows:
 
 
 def page(rows: Rows, commits: dict[str, Commit] | None = None, transcripts: int = 100) -> Page:
+    """The report with the transcripts in it."""
     with tables_of(rows) as connection:
-        return Page(make_page(connection, commits or {}, "b1", transcripts))
+        return Page(make_pages(connection, commits or {}, "b1", transcripts, single_file=True)[INDEX])
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +209,27 @@ def test_transcripts_are_there_without_the_script(whole: Page) -> None:
     assert all("hidden" in bar for bar in whole.all("div", **{"class": "filters"}))
 
 
+def test_transcripts_stand_on_pages_beside_the_report_unless_asked_otherwise() -> None:
+    with tables_of(full()) as connection:
+        pages = {name: Page(html) for name, html in make_pages(connection, {}, "b1").items()}
+        assert list(make_pages(connection, {}, "b1", single_file=True)) == [INDEX]
+    assert list(pages) == [INDEX, "conversations.html", "interactions.html", "dialogues.html", "predictions.html"]
+    assert not pages[INDEX].all("details", **{"class": "transcript"})
+    assert "hello to you" in pages["dialogues.html"].text
+    for found in pages.values():
+        linked = {(one["href"] or "") for one in found.all("a")}
+        assert {link for link in linked if not link.startswith("#")} <= set(pages)
+        assert len(found.scripts) == 1
+
+
+def test_without_conversations_none_are_linked() -> None:
+    rows = full() | {"conversations": []}
+    with tables_of(rows) as connection:
+        pages = make_pages(connection, {}, "b1")
+    assert "conversations.html" not in pages
+    assert not any("conversations.html" in html for html in pages.values())
+
+
 @pytest.mark.parametrize("hostile", [HOSTILE, "]]>--><svg onload=alert(1)>", "汉字 & <b>bold</b>"])
 def test_hostile_text_stays_text(hostile: str) -> None:
     """Every free text of every table is replaced, the labels in charts included."""
@@ -226,7 +248,7 @@ def test_hostile_text_stays_text(hostile: str) -> None:
 
 def test_a_build_without_rows_says_what_would_fill_each_section() -> None:
     empty = page({})
-    assert len(empty.all("p", **{"class": "missing"})) == 21
+    assert len(empty.all("p", **{"class": "missing"})) == 22
     assert "colloquy run --build b1" in empty.text
     assert "Nothing has been committed." in empty.text
     assert not empty.all("svg")
@@ -238,11 +260,11 @@ def test_a_leaderboard_shows_the_numbers_of_the_sql(whole: Page) -> None:
             answer = ask(connection, name)
         wanted = {(one["target"], one["value"]) for one in answer.records if one["value"] is not None}
         shown = {
-            (line[0][0], float(sort))
+            (line[0][0].split()[-1], float(sort))
             for table in whole.tables
             for line in table
             for text, sort in line[1:]
-            if sort is not None and "n " in text
+            if sort is not None
         }
         assert wanted <= shown
 
@@ -446,18 +468,24 @@ def test_one_bar_of_two_parts_is_drawn() -> None:
     assert charts.shares("c", [{"name": "a", "ok": 95, "lost": 5}], "name", {"ok": "red", "lost": "blue"}, "rows")
 
 
-async def test_the_report_of_a_real_build_is_one_file(tmp_path: Path) -> None:
+async def test_the_report_of_a_real_build_lies_in_its_folder(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     held, turns = conversation("v1", ["Move them in autumn."])
     await bench.give("chatseeds", {"chat_seeds": [seed()]})
     await bench.give("conversation", {"conversations": [held], "conversation_turns": turns}, "scripted-c")
     layout = bench.workspace().layout
+    folder = layout.reports / "b1"
+    folder.mkdir(parents=True)
+    (folder / "predictions.html").write_text("of an earlier report")
     path = write_report(layout, "b1")
     assert path == layout.reports / "b1" / "index.html"
-    found = Page(path.read_text(encoding="utf-8"))
-    assert "Move them in autumn." in found.text
+    found, read = (Page((folder / name).read_text(encoding="utf-8")) for name in (INDEX, "conversations.html"))
     assert "conversation @ scripted-c" in found.text or "scripted-c" in found.text
-    assert [file.name for file in path.parent.iterdir()] == ["index.html"]
+    assert "Move them in autumn." in read.text
+    assert sorted(file.name for file in folder.iterdir()) == ["conversations.html", INDEX]
+    write_report(layout, "b1", single_file=True)
+    assert "Move them in autumn." in path.read_text(encoding="utf-8")
+    assert [file.name for file in folder.iterdir()] == [INDEX]
 
 
 @pytest.mark.parametrize(

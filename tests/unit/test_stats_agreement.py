@@ -185,3 +185,12 @@ def test_intervals_hold_the_value_of_a_clear_agreement() -> None:
 
 def test_ac1_of_a_scale_with_one_level_is_nothing() -> None:
     assert np.isnan(ac1_formula(np.array([4.0, 4.0, 4.0])))
+
+
+@pytest.mark.parametrize(("name", "value", "low"), [("raw", 1.0, 0.7225), ("flips", 0.0, 0.0), ("bias", 1.0, None)])
+def test_a_share_of_none_or_all_has_wilsons_interval_and_another_mean_has_none(
+    name: str, value: float, low: float | None
+) -> None:
+    found = mean_of(name, np.full(20, value), np.repeat(np.arange(10), 2), BOOTSTRAP)
+    assert found.ci_low == (None if low is None else pytest.approx(low, abs=1e-4))
+    assert mean_of(name, np.full(4, value), np.zeros(4, dtype=int), BOOTSTRAP).ci_low is None, "one dialogue"

@@ -18,6 +18,7 @@ from tasks.foundation.tables import Row
 from tasks.foundation.tables.dialogues import Dialogue, Utterance
 from tasks.foundation.tables.personas import Character
 from tasks.foundation.tables.scenes import Conflict, Pairing, Scene
+from tasks.foundation.tables.types import Language
 
 RECORD_TABLES = ("dialogues", "utterances", "pairings", "conflicts", "scenes", "characters")
 """What `records` reads."""
@@ -98,9 +99,12 @@ def _rows(read: Read, table: str, model: type[R], key: str, keys: Iterable[str])
     return [model.model_validate(row) for row in rows.iter_rows(named=True)]
 
 
-def write_transcript(names: tuple[str, str], turns: Iterable[tuple[int, str]], *, numbered: bool = False) -> str:
-    """One 'name: text' line a turn; with `numbered`, '3. name: text', as prompts refer to turns."""
-    lines = (f"{names[speaker - 1]}: {text}" for speaker, text in turns)
+def write_transcript(
+    names: tuple[str, str], turns: Iterable[tuple[int, str]], language: Language, *, numbered: bool = False
+) -> str:
+    """One 'name: text' line a turn ('名：话' in Chinese); if `numbered`, '3. name: text', as prompts refer to turns."""
+    colon = "：" if language == "zh" else ": "
+    lines = (f"{names[speaker - 1]}{colon}{text}" for speaker, text in turns)
     return "\n".join(f"{index}. {line}" if numbered else line for index, line in enumerate(lines, start=1))
 
 

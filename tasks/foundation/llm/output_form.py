@@ -8,6 +8,7 @@ It follows from the schema that is sent, so that the two cannot differ. Fields o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -79,6 +80,10 @@ SIGNS_A_WORD: dict[Language, int] = {"en": 1, "zh": 2}
 """What stands for a word where words are counted: two signs of Chinese."""
 
 
+_SPACE_BESIDE_CHINESE = re.compile(r"(?<=[^\x00-\x7f]) (?=或)|(?<=或) (?=[^\x00-\x7f])")
+"""A space is left between Chinese and Latin words only."""
+
+
 def append_form(message: Message, model: type[BaseModel], language: Language) -> Message:
     """The message with the form of a reply after it."""
     return replace(message, content=f"{message.content}\n\n{describe_form(model, language)}")
@@ -88,7 +93,8 @@ def append_form(message: Message, model: type[BaseModel], language: Language) ->
 def describe_form(model: type[BaseModel], language: Language) -> str:
     """What a reply must have, a line a field."""
     form = _Form(language)
-    return "\n".join([form.words["opening"], *form.list_fields(schema_with_words(model), "")])
+    lines = "\n".join([form.words["opening"], *form.list_fields(schema_with_words(model), "")])
+    return _SPACE_BESIDE_CHINESE.sub("", lines) if language == "zh" else lines
 
 
 class _Form:

@@ -151,6 +151,12 @@ class RunContext:
             self._frames[table] = read_rows(self._workspace.layout, TABLES[table], self._committed(table))
         return select_rows(self._frames[table], where, columns)
 
+    def members(self, table: str) -> tuple[str, ...]:
+        """The members of the fan-out whose runs have committed the table, sorted."""
+        if table not in self._stage.asks_members:
+            raise TableError(f"stage {self._stage.name} asks who made {table!r} without declaring it in `asks_members`")
+        return members_with(self._commits, table)
+
     def committed(self, table: str) -> pl.DataFrame:
         """A table that the stage itself has committed, in key order."""
         return read_rows(self._workspace.layout, TABLES[table], self._committed(table))
@@ -189,6 +195,11 @@ def declared(stage: Stage, table: str) -> Table:
 def makers(commits: Mapping[str, Commit], table: str) -> list[Commit]:
     """The commits that hold a table: one, all members of a fan-out, or none when no stage has made it yet."""
     return [commit for commit in commits.values() if table in commit.tables]
+
+
+def members_with(commits: Mapping[str, Commit], table: str) -> tuple[str, ...]:
+    """The members of the commits that hold a table, sorted."""
+    return tuple(sorted({commit.member for commit in makers(commits, table) if commit.member is not None}))
 
 
 class MissingInput(StoreError):

@@ -158,6 +158,9 @@ class DryContext:
             return self._real.read(table, where, columns)
         return select_rows(_frame(table, []), where, columns)
 
+    def members(self, table: str) -> tuple[str, ...]:
+        return self._real.members(table)
+
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         kind = declared(self._stage, table)
         stored = [batch for one in self._stored.get(table, ()) for batch in one.batches()]

@@ -10,7 +10,7 @@ from typing import Literal
 from tasks.foundation.errors import ModelUnavailable
 from tasks.foundation.ids import digest
 from tasks.foundation.llm.models import check_ready
-from tasks.foundation.run.context import MissingInput, Workspace, makers, may_be_missing
+from tasks.foundation.run.context import MissingInput, Workspace, makers, may_be_missing, members_with
 from tasks.foundation.run.fingerprints import code_identity, combine, files_identity
 from tasks.foundation.settings import without_knobs
 from tasks.foundation.settings.taxonomies import taxonomy
@@ -57,6 +57,8 @@ def inputs_of(
         "inputs": digest(parents),
         "code": code_identity(stage.package),
     }
+    if stage.asks_members:
+        components["members"] = digest({table: members_with(commits, table) for table in stage.asks_members})
     return Inputs(components, parents)
 
 

@@ -498,7 +498,15 @@ class JudgingSection(BatchableSection):
 Alpha = Annotated[float, Field(gt=0, lt=0.5)]
 
 
+class PrimaryMetrics(Section):
+    """What is tested, named beforehand; all other metrics are descriptive."""
+
+    demo: Annotated[list[str], Field(min_length=1), EachOnce]
+    eyt: Annotated[list[str], Field(min_length=1), EachOnce]
+
+
 class MetricsSection(StageSection):
+    primary: PrimaryMetrics
     alpha: Alpha
     alpha_sweep: Annotated[list[Alpha], EachOnce]
     panel_rule: Literal["majority", "mean"]

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import Bootstrap
+from tasks.foundation.stats.bootstrap import Bootstrap, wilson_interval
 from tasks.foundation.stats.ratings import Ratings
 from tasks.foundation.stats.sums import Formula, by_cluster, quotient, ratio
 
@@ -234,6 +234,9 @@ def spearman_formula(p: int, q: int) -> Formula:
     return formula
 
 
+SHARES = frozenset({"raw", "accuracy", "flips", "within_1", "same_third"})
+"""Statistics that are shares of what is counted."""
+
 NO_INTERVAL = Bootstrap(0, 0)
 """Where only the value is asked for."""
 
@@ -311,11 +314,14 @@ def measure_columns(
 def measure_sums(
     name: str, value: float | None, sums: np.ndarray, n: int, formula: Formula, bootstrap: Bootstrap
 ) -> Agreed:
-    """A statistic of `n` items with the interval of `formula` over what their clusters sum to [clusters, k]."""
+    """A statistic of `n` items with the interval of `formula` over what their clusters sum to [clusters, k]. A share of
+    0 or 1, whose resamples are all alike, has Wilson's interval of its clusters."""
     if value is not None and math.isnan(value):
         value = None
     interval = None
     if value is not None and bootstrap.resamples:
         interval = bootstrap.interval(sums, formula)
+        if interval is None and name in SHARES and value in (0.0, 1.0):
+            interval = wilson_interval(value, len(sums)) if len(sums) >= FEWEST else None
     ends = (None, None) if interval is None else (interval.low, interval.high)
     return Agreed(name, value, n, *ends)

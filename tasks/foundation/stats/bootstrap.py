@@ -1,9 +1,12 @@
 """Bootstrap clustered by dialogue: seeded, percentile, vectorised (design: uncertainty and comparison).
 
-A resample draws as many clusters as there are, with replacement. Its draw depends on the seed and the
-number of clusters only, so two targets on the same dialogues (in the same order) meet the same resamples,
+A resample draws as many clusters of each stratum as there are, with replacement. Its draw depends on the seed and the
+numbers of clusters only, so two targets on the same dialogues (in the same order) meet the same resamples,
 and the difference of their values, resample by resample, is paired. A dialogue that adds nothing to a value
 (void, unscored) is drawn all the same, which keeps the resamples of all targets the same.
+
+Where dialogues share characters, they are not independent: `widening` says how much wider the resampled values have to
+lie.
 
 Fewer than two clusters, or values that no resample can tell apart (all equal), have no interval.
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -36,11 +39,55 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
+class Design:
+    """How the clusters of a sample lie: the stratum of each (codes from 0, all of them used) [clusters], and the
+    characters that take part in each [clusters, 2] (codes, -1: not known); None: no cluster shares any."""
+
+    strata: np.ndarray
+    characters: np.ndarray | None = None
+
+    @staticmethod
+    def simple(clusters: int) -> Design:
+        """One stratum, nothing shared."""
+        return Design(np.zeros(clusters, dtype=int))
+
+    @cached_property
+    def rows(self) -> list[np.ndarray]:
+        """The places of each stratum's clusters."""
+        return [np.nonzero(self.strata == stratum)[0] for stratum in range(int(self.strata.max(initial=-1)) + 1)]
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
-    """What is resampled: columns summed by cluster [clusters, k], and the formula of the value."""
+    """What is resampled: columns summed by cluster [clusters, k], and the formula of the value, which is the plain mean
+    of the formula's values in the strata; `strata`: only in these. NaN where one of them has none."""
 
     sums: np.ndarray
     formula: Formula
+    strata: Sequence[int] | None = None
+
+    def value(self, design: Design) -> float:
+        """Over all clusters."""
+        return float(self.average([np.atleast_2d(self.sums[rows].sum(axis=0)) for rows in design.rows])[0])
+
+    def average(self, by_stratum: Sequence[np.ndarray]) -> np.ndarray:
+        """Sums of each stratum [n, k] → values [n]."""
+        chosen = range(len(by_stratum)) if self.strata is None else self.strata
+        values = [self.formula(by_stratum[stratum]) for stratum in chosen]
+        if len(values) == 1:
+            return values[0]
+        return np.mean(values, axis=0) if values else np.full(len(by_stratum[0]) if by_stratum else 1, np.nan)
+
+    def effects(self, design: Design) -> np.ndarray:
+        """How much each cluster adds to the value [clusters]: the value less that without it; 0 where either is not
+        defined."""
+        chosen = range(len(design.rows)) if self.strata is None else self.strata
+        found = np.zeros(len(self.sums))
+        for stratum in chosen:
+            rows = design.rows[stratum]
+            whole = self.sums[rows].sum(axis=0)
+            found[rows] = (self.formula(whole) - self.formula(whole - self.sums[rows])) / len(chosen)
+        return np.where(np.isfinite(found), found, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +97,27 @@ class Bootstrap:
     resamples: int
     seed: int
 
-    def counts(self, clusters: int) -> np.ndarray:
-        """How often each resample drew each cluster: float64 [resamples, clusters], rows summing to `clusters`."""
-        return _counts(clusters, self.resamples, self.seed)
+    def counts(self, clusters: int, stratum: int = 0) -> np.ndarray:
+        """How often each resample drew each cluster of a stratum: float64 [resamples, clusters], rows summing to
+        `clusters`."""
+        return _counts(clusters, self.resamples, self.seed, stratum)
 
-    def distributions(self, parts: Sequence[Part]) -> list[np.ndarray]:
-        """Each part's value in every resample [resamples], NaN where undefined; parts share their clusters.
+    def distributions(self, parts: Sequence[Part], design: Design | None = None) -> list[np.ndarray]:
+        """Each part's value in every resample [resamples], NaN where undefined; parts share their clusters, which lie
+        as `design` says (None: in one stratum).
 
-        One matrix product for all of them.
+        One matrix product a stratum for all of them.
         """
         if not parts or not self.resamples or len(parts[0].sums) < FEWEST:
             return [np.full(self.resamples, np.nan) for _ in parts]
-        summed = self.counts(len(parts[0].sums)) @ np.concatenate([part.sums for part in parts], axis=1)
+        design = design or Design.simple(len(parts[0].sums))
+        table = np.concatenate([part.sums for part in parts], axis=1)
         edges = np.cumsum([part.sums.shape[1] for part in parts])[:-1]
-        resampled = np.split(summed, edges, axis=1)
-        return [part.formula(sums) for part, sums in zip(parts, resampled, strict=True)]
+        by_stratum = [
+            np.split(self.counts(len(rows), stratum) @ table[rows], edges, axis=1)
+            for stratum, rows in enumerate(design.rows)
+        ]
+        return [part.average(sums) for part, sums in zip(parts, zip(*by_stratum, strict=True), strict=True)]
 
     def interval(self, sums: np.ndarray, formula: Formula) -> Interval | None:
         """The 95 % percentile interval; None for fewer than two clusters and for all-equal input."""
@@ -87,6 +140,65 @@ def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
         None if _varying(values) is None else Interval(float(low), float(high))
         for values, (low, high) in zip(table, ends, strict=True)
     ]
+
+
+def errors_of(effects: np.ndarray, design: Design) -> np.ndarray:
+    """Standard errors [k] of values whose clusters add `effects` [clusters, k], clusters taken for independent (the
+    jackknife's, by stratum)."""
+    squared = np.zeros(effects.shape[1])
+    for rows in design.rows:
+        n = len(rows)
+        squared += effects[rows].var(axis=0) * n * n / max(n - 1, 1)
+    return np.sqrt(squared)
+
+
+def resampled_errors(effects: np.ndarray, design: Design, bootstrap: Bootstrap) -> np.ndarray:
+    """The same of every resample [resamples, k]."""
+    squared = np.zeros((bootstrap.resamples, effects.shape[1]))
+    for stratum, rows in enumerate(design.rows):
+        n, counts = len(rows), bootstrap.counts(len(rows), stratum)
+        centred = effects[rows] - effects[rows].mean(axis=0)
+        squared += (counts @ centred**2 - (counts @ centred) ** 2 / n) * n / max(n - 1, 1)
+    return np.sqrt(np.maximum(squared, 0.0))
+
+
+def widening(effects: np.ndarray, design: Design) -> np.ndarray:
+    """By how much (1 or more) resampled values have to lie further from the value, [k], since clusters share
+    characters; `effects` [clusters, k] as `Part.effects` has them.
+
+    √(V / V₀): V₀ takes clusters for independent, V lets any two that share a character vary together (the variance of
+    dyadic data: Fafchamps and Gubert 2007; Aronow, Samii and Assenova 2015). Since the n characters are its sample, V
+    is times n / (n − 2), and Student's t of n − 2 stands for the normal. Clusters that add nothing do not count.
+    """
+    from scipy import stats
+
+    nothing = np.ones(effects.shape[1])
+    counted = np.abs(effects).max(axis=1, initial=0.0) > 0
+    if design.characters is None or not counted.any():
+        return nothing
+    effects, characters = effects[counted], design.characters[counted]
+    if len(np.unique(characters[characters >= 0])) == (characters >= 0).sum():
+        return nothing
+    alone = -2 - np.arange(characters.size).reshape(characters.shape)
+    named, codes = np.unique(np.sort(np.where(characters >= 0, characters, alone), axis=1), return_inverse=True)
+    codes = codes.reshape(characters.shape)
+    n = max(len(named), 3)
+    of_each = np.zeros((n, effects.shape[1]))
+    for side in range(2):
+        np.add.at(of_each, codes[:, side], effects)
+    of_pairs = np.zeros_like(effects)
+    np.add.at(of_pairs, np.unique(codes, axis=0, return_inverse=True)[1].ravel(), effects)
+    together = (of_each**2).sum(axis=0) - (of_pairs**2).sum(axis=0)
+    apart = (effects**2).sum(axis=0)
+    ratio = np.divide(together, apart, out=nothing.copy(), where=apart > 0)
+    further = stats.t.isf((1 - CONFIDENCE) / 2, n - 2) / stats.norm.isf((1 - CONFIDENCE) / 2)
+    widened: np.ndarray = np.sqrt(np.maximum(ratio, 1.0) * n / (n - 2)) * further
+    return widened
+
+
+def spread(resampled: np.ndarray, value: float | np.ndarray, by: float | np.ndarray) -> np.ndarray:
+    """Resampled values, each `by` so many times as far from the value."""
+    return resampled if np.all(by == 1.0) else value + (resampled - value) * by
 
 
 def wilson_interval(share: float, n: int) -> Interval:
@@ -123,9 +235,10 @@ def _varying(distribution: np.ndarray) -> np.ndarray | None:
     return None if spread <= SAME * max(1.0, float(np.abs(values).max())) else values
 
 
-@lru_cache(maxsize=8)
-def _counts(clusters: int, resamples: int, seed: int) -> np.ndarray:
-    generator = np.random.default_rng(seed_of(seed, "bootstrap", clusters))
+@lru_cache(maxsize=16)
+def _counts(clusters: int, resamples: int, seed: int, stratum: int) -> np.ndarray:
+    further = (stratum,) if stratum else ()
+    generator = np.random.default_rng(seed_of(seed, "bootstrap", clusters, *further))
     drawn = generator.integers(0, clusters, size=(resamples, clusters))
     flat = (drawn + clusters * np.arange(resamples)[:, None]).ravel()
     counts = np.bincount(flat, minlength=resamples * clusters).reshape(resamples, clusters).astype(float)

@@ -27,26 +27,33 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def find_apart(differences: np.ndarray, resampled: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Which of `differences` [k] are not 0, all of them together with 95 % confidence; `resampled` [resamples, k] are
-    the same of bootstrap resamples, `clusters` [k] how many dialogues each rests on. NaN is never apart.
+def least_holm(tests: int, resamples: int) -> float:
+    """The least that Holm's p can be of the smallest of `tests` bootstrap p-values (`two_sided_p`)."""
+    return min(1.0, 2 * max(tests, 1) / (resamples + 1))
 
-    The largest |resampled − observed| / SE over all k, of each resample, gives the one bound for |observed| / SE (a
-    single-step maximum statistic; the SE of a difference is that of its resamples). It is widened from the normal to
-    Student's t of the fewest dialogues, since the SE is itself found from them.
+
+def find_apart(
+    differences: np.ndarray, errors: np.ndarray, resampled: np.ndarray, resampled_errors: np.ndarray
+) -> np.ndarray:
+    """Which of `differences` [k] with standard `errors` [k] are not 0, all of them together with 95 % confidence;
+    `resampled` and `resampled_errors` [resamples, k] are the same of bootstrap resamples. NaN is never apart, nor is
+    what more than one resample in twenty leaves undefined.
+
+    The largest |resampled − observed| / resampled error over all k, of each resample, gives the one bound for
+    |observed| / error (a single-step maximum statistic of studentised differences: Romano and Wolf 2005). A resample
+    whose error is less than half of the observed one has seen too few of the dialogues that differ: it counts as half.
     """
-    from scipy import stats
-
-    known = np.isfinite(differences) & np.isfinite(resampled).all(axis=0)
+    defined = np.isfinite(resampled) & np.isfinite(resampled_errors)
+    known = np.isfinite(differences) & np.isfinite(errors)
     apart = np.zeros(len(differences), dtype=bool)
     if not known.any() or len(resampled) < 2:
         return apart
-    errors = resampled.std(axis=0, ddof=1) * np.sqrt(clusters / np.maximum(clusters - 1, 1))
+    known &= defined.mean(axis=0) >= CONFIDENCE
     varies = known & (errors > ROUNDING * np.maximum(1.0, np.abs(differences)))
     if varies.any():
-        largest = (np.abs(resampled - differences)[:, varies] / errors[varies]).max(axis=1)
-        bound = float(np.quantile(largest, CONFIDENCE))
-        bound = float(stats.t.isf(stats.norm.sf(bound), int(clusters[varies].min()) - 1))
+        scale = np.maximum(np.where(defined, resampled_errors, np.inf), errors / 2)[:, varies]
+        moved = np.abs(np.where(defined, resampled, differences) - differences)[:, varies]
+        bound = float(np.quantile((moved / scale).max(axis=1), CONFIDENCE))
         apart[varies] = np.abs(differences[varies]) > bound * errors[varies]
     same = known & ~varies
     apart[same] = np.abs(differences[same]) > ROUNDING

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tasks.foundation.tables import TABLES, Table
 from tasks.foundation.tables.operations import OVERVIEW
+from tasks.foundation.tables.references import references
 
 DICTIONARY = Path(__file__).resolve().parents[3] / "docs" / "tables.md"
 
@@ -32,6 +33,8 @@ def _section(table: Table) -> str:
     key = ", ".join(table.key)
     beside = f". The view also shows the columns of {table.beside}" if table.beside else ""
     head = [f"## {table.name}", "", f"{table.grain}; key: {key}{beside}", ""]
+    named = [str(one) for one in references(table.name)] if table.name in TABLES else []
+    head += [f"Refers to: {'; '.join(named)}", ""] if named else []
     head += ["| column | type | what |", "|---|---|---|"]
     return "\n".join([*head, *rows, ""])
 

@@ -219,13 +219,33 @@ class Metric(Row):
     goal_type: str | None = Field(description="goal type; null: all")
     slice: Json | None = Field(description="further slicing: α, label, turn, early or late; null: none")
     metric: str = Field(description="name of the metric")
-    value: Float64 | None = Field(description="null: not computable")
-    n: Int32 = Field(description="units the value rests on", ge=0)
+    value: Float64 | None = Field(
+        description="of all pools: the plain mean of the pools' values; null: not computable, or not in every pool"
+    )
+    n: Int32 = Field(description="what the value rests on, in n_unit", ge=0)
     n_unit: Literal["turn", "conversation", "item", "score", "dialogue"] = Field(description="what n counts")
     n_unscored: Int32 = Field(description="units without a readable score", ge=0)
     n_fault: Int32 = Field(description="units void by a fault; a conversation that left no turn is one turn", ge=0)
     ci_low: Float64 | None = Field(description="lower end of the 95 % interval; null: not computable")
     ci_high: Float64 | None = Field(description="upper end of the 95 % interval; null: not computable")
+    units: Int32 = Field(
+        description="what the metric is about, as a whole, lost ones too: conversations; of demo, predictions and "
+        "interactions",
+        ge=0,
+    )
+    units_void: Int32 = Field(description="of these, void by a fault that is not the target's", ge=0)
+    worst_low: Float64 | None = Field(
+        description="the value if every void unit had the lowest value of the scale; null: 5 % or fewer are void, no "
+        "value, or no mean on a scale"
+    )
+    worst_high: Float64 | None = Field(description="the same with the highest value; null: likewise")
+    absent_judges: list[str] = Field(
+        description="judges of the panel (or the judge) that judged fewer than half of the units that are not void; "
+        "empty: none, or it needs no judge"
+    )
+    widened: Float64 | None = Field(
+        description="by how much the interval is wider because dialogues share characters; null: none share any"
+    )
     unit: str = Field(description="0-10, 0-100, share, cosine, rho …")
 
 
@@ -250,8 +270,23 @@ class Comparison(Row):
     ci_low: Float64 | None = Field(description="lower end of the 95 % interval; null: not computable")
     ci_high: Float64 | None = Field(description="upper end of the 95 % interval; null: not computable")
     p: Float64 | None = Field(description="two-sided bootstrap p; null: not computable")
-    p_holm: Float64 | None = Field(description="p after Holm's correction; null: not computable")
+    p_holm: Float64 | None = Field(
+        description="p after Holm's correction over the primary metrics of the cell together; null: not computable, or "
+        "the metric is descriptive"
+    )
+    is_primary: bool = Field(description="the metric is one of metrics.primary; all others are descriptive")
+    p_holm_least: Float64 | None = Field(
+        description="the least that p_holm can be with so many tests and resamples; above 0.05 there are too few "
+        "resamples; null: the metric is descriptive"
+    )
     n: Int32 = Field(description="dialogues that both sides have; of pools: of both sides together", ge=0)
+    is_reversed: bool = Field(
+        description="of best: a has the better value, and on what both have done b is the better one"
+    )
+    judges: list[str] = Field(
+        description="where judges of the panel are absent from a target: those that it rests on; empty: it rests on "
+        "the whole panel, or needs none"
+    )
 
 
 class Rank(Row):
@@ -265,8 +300,15 @@ class Rank(Row):
         description="best place that the data leave it: 1 + the targets that are surely better", ge=1
     )
     rank_high: Int32 = Field(description="worst place that the data leave it", ge=1)
-    may_be_best: bool = Field(description="no target is surely better: it belongs to the confidence set of the best")
+    may_be_best: bool = Field(
+        description="no target is surely better: it belongs to the confidence set of the best; never of a target that "
+        "has given nothing at all"
+    )
+    is_primary: bool = Field(
+        description="the metric is one of metrics.primary, whose ranks hold together; that of any other holds by itself"
+    )
     n_targets: Int32 = Field(description="targets that it is ranked among", ge=1)
+    judges: list[str] = Field(description="as comparisons.judges")
 
 
 class Agreement(Row):

@@ -1,5 +1,5 @@
 "use strict";
-// Two conveniences; without this script everything can still be read.
+// Conveniences; without this script everything can still be read.
 
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
@@ -31,6 +31,35 @@ function sort(body, column, sign) {
   });
   body.append(...keyed.map(([, row]) => row));
 }
+
+document.querySelectorAll(".boardbox").forEach((box, number) => {
+  const table = box.querySelector("table");
+  const style = document.head.appendChild(document.createElement("style"));
+  const columns = [...box.querySelectorAll("input[data-column]")];
+  box.id = `board-${number}`;
+
+  function pick() {
+    const off = columns.filter((column) => !column.checked).map((column) => column.dataset.column);
+    style.textContent = off.map((column) => `#${box.id} tr > :nth-child(${column}) { display: none }`).join("\n");
+  }
+
+  for (const column of columns) column.addEventListener("change", pick);
+  box.querySelector("[data-shows]").addEventListener("change", (event) => {
+    for (const small of table.querySelectorAll(".numbers")) small.remove();
+    if (!event.target.checked) return;
+    for (const cell of table.querySelectorAll("td[title]")) {
+      const small = cell.appendChild(document.createElement("small"));
+      small.className = "numbers";
+      small.textContent = cell.title;
+    }
+  });
+  box.querySelector("[type=search]").addEventListener("input", (event) => {
+    const wanted = event.target.value.trim().toLowerCase();
+    for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+  box.querySelector(".filters").hidden = false;
+  pick();
+});
 
 const PAGE = 10;
 

@@ -94,6 +94,11 @@ class Shelf:
         return self.total > 0
 
     @property
+    def file(self) -> str:
+        """The name of its page."""
+        return f"{self.anchor}.html"
+
+    @property
     def left_out(self) -> int:
         return self.total - len(self.transcripts)
 
