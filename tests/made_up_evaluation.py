@@ -33,64 +33,11 @@ PARTS = 8
 """Files of each table of a target."""
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 WORDS = [
-    "I",
-    "you",
-    "we",
-    "they",
-    "think",
-    "know",
-    "hope",
-    "mean",
-    "said",
-    "told",
-    "asked",
-    "about",
-    "the",
-    "a",
-    "my",
-    "your",
-    "work",
-    "dinner",
-    "garden",
-    "train",
-    "letter",
-    "brother",
-    "sister",
-    "doctor",
-    "school",
-    "weather",
-    "music",
-    "money",
-    "really",
-    "never",
-    "always",
-    "maybe",
-    "today",
-    "tomorrow",
-    "last",
-    "week",
-    "again",
-    "together",
-    "because",
-    "when",
-    "but",
-    "and",
-    "so",
-    "if",
-    "with",
-    "for",
-    "from",
-    "into",
-    "after",
-    "before",
-    "good",
-    "late",
-    "tired",
-    "happy",
-    "sure",
-    "sorry",
-    "thanks",
-    "please",
+    *("I", "you", "we", "they", "think", "know", "hope", "mean", "said", "told", "asked", "about", "the", "a", "my"),
+    *("your", "work", "dinner", "garden", "train", "letter", "brother", "sister", "doctor", "school", "weather"),
+    *("music", "money", "really", "never", "always", "maybe", "today", "tomorrow", "last", "week", "again"),
+    *("together", "because", "when", "but", "and", "so", "if", "with", "for", "from", "into", "after", "before"),
+    *("good", "late", "tired", "happy", "sure", "sorry", "thanks", "please"),
 ]
 ENDS = np.array([".", ".", "?", "!", ""])
 
@@ -359,7 +306,7 @@ def _cut(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def _commit(layout: Layout, stage: str, member: str | None, tables: dict[str, list[pl.DataFrame]]) -> None:
     """The rows as if that stage had made them."""
     fingerprint = digest(stage, member)[:FINGERPRINT_DIGITS]
-    whole = {**dict.fromkeys(EVERY_STAGE, list[pl.DataFrame]()), **tables}
+    whole: dict[str, list[pl.DataFrame]] = {**{name: [] for name in EVERY_STAGE}, **tables}
     parts: dict[str, tuple[PartFile, ...]] = {}
     for name, several in whole.items():
         table, made = TABLES[name], []
