@@ -119,7 +119,7 @@ def _with_panel(row: Mapping[str, Any], read: Read, panel: Sequence[str], settin
     targets = _targets_of(cut.pop("family", None), read)
     judges = [row["judge"]] if row["judge"] else list(panel)
     if row["benchmark"] == "demo":
-        demo = DemoBench.of(read, judges, _UNUSED)
+        demo = DemoBench.of(read, judges, settings.primary.demo, _UNUSED)
         units, described, observed = demo.study.units, _describe_demo(demo), _demo_metrics(demo)
     else:
         eyt = EytBench.of(read, judges, settings, _UNUSED)

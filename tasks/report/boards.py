@@ -195,7 +195,7 @@ def _name_gaps(record: Record) -> Iterator[str]:
         yield f"{numbers.count(record['n_fault'])} void"
     if record.get("worst_low") is not None:
         low, high = (numbers.number(record[end], record["unit"]) for end in ("worst_low", "worst_high"))
-        yield f"{low} to {high} whatever the void ones were"
+        yield f"worst cases {low} to {high}"
     if record.get("absent_judges"):
         yield f"without {record['absent_judges']}"
     if record.get("behind_on_common"):
@@ -298,7 +298,13 @@ def _intervals(scores: Sequence[Score]) -> str:
         if not all(one.interval for one in known)
         else ""
     )
-    return f"Bars are intervals of 95\u00a0%, bootstrapped by dialogue; all bars of a column share one axis.{without}"
+    worst = (
+        " Worst cases: its value if all void ones had the lowest, or the highest value of the scale."
+        if any("worst cases" in one.note for one in scores)
+        else ""
+    )
+    bars = "Bars are intervals of 95\u00a0%, bootstrapped by dialogue; all bars of a column share one axis."
+    return f"{bars}{without}{worst}"
 
 
 def warn_of_claims(records: Sequence[Record]) -> Iterator[str]:

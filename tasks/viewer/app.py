@@ -23,7 +23,7 @@ from tasks.foundation.errors import ColloquyError, StoreError
 from tasks.foundation.store.layout import Layout
 from tasks.metrics.catalogue import METRICS
 from tasks.report import numbers
-from tasks.report.leaderboards import BETTER
+from tasks.report.boards import BETTER
 from tasks.viewer import addresses, cells, lists, overview, requests, rows, tables, talks, texts
 from tasks.viewer.reading import BadAsk, Library, NotThere, Reading, known_table
 from tasks.viewer.render import list_cut, read_script, read_style, render

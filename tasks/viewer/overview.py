@@ -10,8 +10,8 @@ import duckdb
 
 from tasks.foundation.store.commits import behind
 from tasks.foundation.tables.operations import BUILDS, STAGE_RUNS
-from tasks.report.blocks import Leaderboard
-from tasks.report.leaderboards import DEMO_COLUMNS, EYT_FURTHER, EYT_OBJECTIVE, EYT_SUBJECTIVE, make_board
+from tasks.report.blocks import BoardBlock
+from tasks.report.boards import DEMO_COLUMNS, EYT_COLUMNS, draw_board, read_board
 from tasks.report.questions import Record, rows
 from tasks.viewer.reading import Reading
 from tasks.viewer.tables import count_tables
@@ -38,7 +38,7 @@ class Board:
     benchmark: str
     pool: str | None
     language: str | None
-    board: Leaderboard
+    board: BoardBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +90,13 @@ def _boards(reading: Reading) -> Iterator[Board]:
     demo, eyt = reading.ask("demo_leaderboard"), reading.ask("eyt_leaderboard")
     languages = sorted(demo.values("language"), key=lambda each: (each != ALL, each))
     for language in languages if len(languages) > 2 else languages[:1]:  # of one language alone, all is the same
-        board = make_board(
-            demo.where(language=language), _caption("DEMO", None, language), DEMO_COLUMNS, "overall_pooled"
-        )
-        if board is not None:
-            yield Board("demo", None, _or_all(language), board)
+        if (board := read_board(demo.where(language=language), DEMO_COLUMNS)) is not None:
+            yield Board("demo", None, _or_all(language), draw_board(board, _caption("DEMO", None, language)))
     pools = sorted(eyt.values("pool"), key=lambda each: (each != ALL, each))
     for pool in pools if len(pools) > 2 else pools[:1]:
-        for caption, columns in (
-            ("EYT-Bench, recognised and reached", EYT_OBJECTIVE),
-            ("EYT-Bench, how the answers were judged", EYT_SUBJECTIVE),
-            ("EYT-Bench, further metrics and faults", EYT_FURTHER),
-        ):
-            answer = eyt.where(pool=pool, language=ALL)
-            board = make_board(answer, _caption(caption, pool, ALL), columns, "satisfaction", folded=pool != ALL)
-            if board is not None:
-                yield Board("eyt", _or_all(pool), None, board)
+        if (board := read_board(eyt.where(pool=pool, language=ALL), EYT_COLUMNS)) is not None:
+            drawn = draw_board(board, _caption("EYT-Bench", pool, ALL), folded=pool != ALL)
+            yield Board("eyt", _or_all(pool), None, drawn)
 
 
 def _caption(name: str, pool: str | None, language: str) -> str:

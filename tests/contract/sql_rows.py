@@ -247,9 +247,13 @@ def _evaluation() -> Rows:
         ],
         "interaction_turns": [_row("interaction_turns", interaction_id="n1", turn_index=1, speaker=1, text="hello")],
         "interaction_scores": [_row("interaction_scores", interaction_id="n1", judge="m1", **dimensions, **scored)],
-        "metrics": [_row("metrics", **{**whole, "value": 0.5, **cell}) for cell in cells],
+        "metrics": [
+            _row("metrics", **{**whole, "value": 0.5, "worst_low": None, "worst_high": None, **cell}) for cell in cells
+        ],
         "comparisons": [
-            _row("comparisons", **{**none, "kind": kind, "pool": pool, "pool_b": pool_b}, language=None)
+            _row(
+                "comparisons", **{**none, "kind": kind, "pool": pool, "pool_b": pool_b}, language=None, is_primary=True
+            )
             for kind, pool, pool_b in (
                 ("best", "x", None),
                 ("judges", "a", None),

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tasks.foundation import ROOT
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.stage import Prepared, Stage, StageContext
@@ -42,9 +43,9 @@ def workspace_of(folder: Path, *overrides: str) -> Workspace:
     return workspace
 
 
-def run(stage: Stage, workspace: Workspace) -> str:
+def run(stage: Stage, workspace: Workspace, member: str | None = None) -> str:
     """Runs a stage of build b; returns what there was to do."""
-    with StageRun.open(stage, workspace, "b", ends_chain=True) as found:
+    with StageRun.open(stage, workspace, "b", member, ends_chain=True) as found:
         if not found.up_to_date:
             found.prepare()
             found.commit()
@@ -84,3 +85,34 @@ def test_metrics_run_again_when_a_model_of_the_build_is_said_to_be_another_and_o
     assert run(STAGE, workspace) == "up to date"
     workspace.models["scripted-a"] = replace(workspace.models["scripted-a"], family="z")
     assert run(STAGE, workspace) == "run"
+
+
+def held_with(target: str) -> Stage:
+    """The conversation stage of a target of which infrastructure took every conversation."""
+    tables = ("conversations", "conversation_turns")
+    return Stage(
+        name="conversation",
+        reads=(),
+        prepare=lambda context: Prepared(items=[], rows={name: [] for name in tables}),
+        prepared=tables,
+        fan_out="targets",
+        roles=lambda settings: {"targets": [target]},
+    )
+
+
+def test_a_target_of_which_nothing_is_left_is_found_by_its_commit(folder: Path) -> None:
+    """It has a row in metrics, in the report of faults and on the board, and metrics runs again for it."""
+    assert run(STAGE, workspace_of(folder)) == "run"
+    assert run(held_with("scripted-c"), workspace_of(folder), "scripted-c") == "run"
+    assert run(STAGE, workspace_of(folder)) == "run"
+    assert run(STAGE, workspace_of(folder)) == "up to date"
+    with duckdb.connect(str(folder / "artifacts" / "colloquy.duckdb"), read_only=True) as connection:
+        faults = (ROOT / "sql" / "reports" / "faults.sql").read_text(encoding="utf-8")
+        lost = connection.execute(f"select pool, fault, simulations from ({faults}) where target = 'scripted-c'")
+        assert lost.fetchall() == [("p1", "infra", 7), ("p2", "infra", 7)]
+        board = (ROOT / "sql" / "reports" / "eyt_leaderboard.sql").read_text(encoding="utf-8")
+        found = connection.execute(
+            f"select value, units, units_void, is_best, rank from ({board}) where target = 'scripted-c' \
+                and metric = 'satisfaction' and pool = 'all' and language = 'all'"
+        )
+        assert found.fetchall() == [(None, 14, 14, False, None)]
