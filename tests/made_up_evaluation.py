@@ -127,8 +127,8 @@ def _chat_seeds(rng: np.random.Generator, size: Size, bank: np.ndarray) -> pl.Da
 
 def _scenes(rng: np.random.Generator, bank: np.ndarray, n: int = 1000) -> Iterator[list[pl.DataFrame]]:
     ids = [f"dialogue_{number:05d}" for number in range(n)]
-    words = ("goal1", "goal2", "goal_type", "time", "location", "topic", "atmosphere", "domain")
-    texts = {name: _draw(rng, bank, n) for name in words}
+    words = ("goal1", "goal2", "time", "location", "topic", "atmosphere", "domain")
+    texts = {name: _draw(rng, bank, n) for name in words} | {"goal_type": _draw(rng, _labels("goal_type"), n)}
     yield [pl.DataFrame({"scene_id": [f"scene_{each}" for each in ids], "seed_id": ids, "language": "en", **texts})]
     turns = [
         [{"speaker": f"speaker {place % 2}", "text": text} for place, text in enumerate(_draw(rng, bank, 8))]

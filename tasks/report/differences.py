@@ -65,7 +65,9 @@ class Read(Protocol):
     ) -> pl.DataFrame: ...
 
 
-def compare_stages(a: Mapping[str, Commit], b: Mapping[str, Commit], names: tuple[str, str]) -> Iterator[StageDifference]:
+def compare_stages(
+    a: Mapping[str, Commit], b: Mapping[str, Commit], names: tuple[str, str]
+) -> Iterator[StageDifference]:
     """The runs that are not the same in both, in the order of the chain."""
     for run in dict.fromkeys([*a, *b]):
         if run not in a or run not in b:
@@ -159,9 +161,7 @@ class _Both:
     read_b: Read
     names: tuple[str, str]
 
-    def __call__(
-        self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None
-    ) -> pl.DataFrame:
+    def __call__(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         declared = TABLES[table]
         frames = [
             self._renamed(read(table, where, columns), build)
