@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import polars as pl
@@ -29,7 +28,7 @@ class Measured:
         plain = {name: [row.model_dump() for row in made[name]] for name in MADE}  # type: ignore[attr-defined]
         self.metrics, self.section = plain["metrics"], given.settings.metrics
         self.panel = given.settings.judging.panel
-        self.read: Callable[[str], pl.DataFrame] = cache(Context({**rows, **plain}).read)
+        self.read: Callable[..., pl.DataFrame] = Context({**rows, **plain}).read
 
     def cell(self, metric: str, **key: Any) -> Mapping[str, Any]:
         columns = dict.fromkeys(set(TABLES["metrics"].key) - {"benchmark", "metric"}) | key
