@@ -41,6 +41,7 @@ COMMANDS = {
     "board": "board:board",
     "view": "view:view",
     "trace": "trace:app",
+    "diff": "diff:diff",
     "release": "outputs:release",
     "import": "imports:app",
     "status": "status:status",

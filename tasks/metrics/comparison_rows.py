@@ -1,5 +1,6 @@
-"""Rows of `comparisons`: the best target against every other, two judges on one target, a model that thinks against
-the same one that does not, and one target on two persona pools; and rows of `ranks`.
+"""Rows of `comparisons`: the best target against every other, every two on the primary metrics, two judges on one
+target, a model that thinks against the same one that does not, and one target on two persona pools; and rows of
+`ranks`.
 
 What was named beforehand (`metrics.primary`) is tested: Holm's correction is over the primary metrics of a cell
 together, and their ranks hold together. All other metrics are descriptive.
@@ -102,11 +103,21 @@ class Comparer:
                     found.append(Compared(each.metric, (best, other), difference, each.panel if each.partly else ()))
             yield from self._rows("best", key, found)
 
-    def compare_thinking(
-        self, observed: Sequence[Observed], groups: Sequence[Breakdown], pairs: Sequence[tuple[str, str]]
+    def compare_all(self, observed: Sequence[Observed], groups: Sequence[Breakdown]) -> Iterator[Comparison]:
+        """Every two targets on each primary metric: the first by name less the second."""
+        primary = [each for each in observed if each.metric in self.primary]
+        pairs = list(combinations(self.measurer.units.values("target"), 2))
+        yield from self.compare_pairs("pairs", primary, groups, pairs)
+
+    def compare_pairs(
+        self,
+        kind: ComparisonKind,
+        observed: Sequence[Observed],
+        groups: Sequence[Breakdown],
+        pairs: Sequence[tuple[str, str]],
     ) -> Iterator[Comparison]:
-        """For each pair (the model that thinks, the same one that does not) of which both are targets: the first less
-        the second."""
+        """For each pair (of thinking: the model that thinks, the same one that does not) of which both are targets: the
+        first less the second."""
         for key, mask in self.measurer.units.cells(groups):
             members = members_of(self.measurer, mask)
             there = [pair for pair in pairs if members.keys() >= set(pair)]
@@ -115,7 +126,7 @@ class Comparer:
                 arms = [(Arm(each, members[a]), Arm(each, members[b])) for a, b in there]
                 for pair, difference in zip(there, _paired(arms, members, self.measurer), strict=True):
                     found.append(Compared(each.metric, pair, difference, each.panel if each.partly else ()))
-            yield from self._rows("thinking", key, found)
+            yield from self._rows(kind, key, found)
 
     def compare_pools(self, observed: Sequence[Observed]) -> Iterator[Comparison]:
         """For every two pools and each target: its value on the first less that on the second, unpaired."""

@@ -93,7 +93,8 @@ class DemoBench:
         compared = [
             *comparer.compare_targets(observed, GROUPS),
             *comparer.compare_judges(list(self._judge_pairs()), GROUPS),
-            *comparer.compare_thinking(observed, GROUPS, thinking_pairs),
+            *comparer.compare_all(observed, GROUPS),
+            *comparer.compare_pairs("thinking", observed, GROUPS, thinking_pairs),
         ]
         return rows, compared, list(comparer.rank_targets(observed, GROUPS))
 

@@ -166,7 +166,8 @@ class EytBench:
         compared = [
             *comparer.compare_targets(observed, GROUPS),
             *comparer.compare_judges(list(self._judge_pairs()), GROUPS),
-            *comparer.compare_thinking(observed, GROUPS, thinking_pairs),
+            *comparer.compare_all(observed, GROUPS),
+            *comparer.compare_pairs("thinking", observed, GROUPS, thinking_pairs),
             *comparer.compare_pools([*objective, *panel]),
         ]
         return rows, compared, list(comparer.rank_targets(observed, GROUPS))

@@ -141,6 +141,23 @@ class BoardBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """Every target against every other: `cells` [row][column], what the row's is more than the column's; `ahead`,
+    `behind` or nothing as mark. The diagonal is empty."""
+
+    kind: ClassVar[str] = "matrix"
+    caption: str
+    targets: tuple[str, ...]
+    cells: tuple[tuple[Score, ...], ...]
+    source: QueryResult
+    folded: bool = True
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        return self.targets
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpts:
     """Long texts to open and read: examples, each with a title and its parts (name, text)."""
 
@@ -149,7 +166,7 @@ class Excerpts:
     examples: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
-Block = Note | Pairs | Figure | Table | BoardBlock | Excerpts
+Block = Note | Pairs | Figure | Table | BoardBlock | Matrix | Excerpts
 
 
 @dataclass(frozen=True, slots=True)

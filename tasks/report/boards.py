@@ -12,7 +12,7 @@ from typing import Any
 
 from tasks.metrics.catalogue import AWARENESS_TASKS, DIMENSION_METRIC, INTERACTION_DIMENSIONS, LABELS, METRICS
 from tasks.report import axes, numbers
-from tasks.report.blocks import Bar, BoardBlock, Cell, Head, Line, Score
+from tasks.report.blocks import Bar, BoardBlock, Cell, Head, Line, Matrix, Score
 from tasks.report.questions import QueryResult, Record
 
 DEMO_COLUMNS = ("overall_pooled", "overall_mean", "awareness", *AWARENESS_TASKS, "interaction", *INTERACTION_DIMENSIONS)
@@ -49,6 +49,7 @@ FACTS: dict[str, str] = {
 ENOUGH = 20
 """Dialogues from which bootstrap intervals are about as wide as they say."""
 MOST_NAMED = 6
+FEWEST_IN_MATRIX = 3
 MUCH_VOID = 0.05
 """The share of void units from which they stand out."""
 
@@ -235,6 +236,40 @@ def _write_rank(record: Record | None) -> tuple[str, str]:
         return numbers.MISSING, ""
     low, high = record["rank_low"], record["rank_high"]
     return str(record["rank"]), f"{low}–{high}" if low < high else f"{low}"
+
+
+def draw_matrix(answer: QueryResult, board: Board, metric: str) -> Matrix | None:
+    """Who beats whom on a metric, of the rows of head_to_head of one pool and language, in the board's order; None for
+    fewer than three targets, of which the board says it all."""
+    found: dict[tuple[str, str], Record] = {}
+    for record in answer.where(metric=metric).records:
+        found[record["target_a"], record["target_b"]] = record
+        ends = {"difference_low": record["difference_high"], "difference_high": record["difference_low"]}
+        turned = {name: None if value is None else -value for name, value in ends.items()}
+        found[record["target_b"], record["target_a"]] = {**record, **turned, "difference": -record["difference"]}
+    if len(board.targets) < FEWEST_IN_MATRIX or not found:
+        return None
+    unit, declared = METRICS[metric].unit, METRICS[metric]
+    sign = -1.0 if declared.better == "low" else 1.0
+
+    def cell(row: str, column: str) -> Score:
+        record = found.get((row, column))
+        if record is None:
+            return Score("" if row == column else numbers.MISSING, "", "")
+        told = record["p_holm"] is not None and record["p_holm"] <= LEVEL
+        mark = ("ahead" if sign * record["difference"] > 0 else "behind") if told else ""
+        interval = numbers.interval(record["difference_low"], record["difference_high"], unit)
+        plus = "+" if record["difference"] > 0 else ""
+        value = f"{plus}{numbers.number(record['difference'], unit)}"
+        return Score(value, interval, numbers.count(record["n"]), f"p {numbers.p_value(record['p_holm'])}", mark)
+
+    return Matrix(
+        f"Head to head on {declared.label}: the row's less the column's on what both have done; coloured where p after "
+        f"Holm's correction is at most {LEVEL}.",
+        board.targets,
+        tuple(tuple(cell(row, column) for column in board.targets) for row in board.targets),
+        answer,
+    )
 
 
 def _count_units(record: Record | None) -> Iterator[Cell]:

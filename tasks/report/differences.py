@@ -25,7 +25,7 @@ OF_ONE_RUN = ("created_at", "latency_seconds")
 """Columns that differ between any two runs."""
 OF_TARGETS = ("interaction_id", "conversation_id")
 """Ids of what a target did: of the same name in both builds, and not the same thing."""
-NOT_COMPARED = ("metrics", "comparisons", "ranks", "agreement", "user_likeness", "llm_calls")
+NOT_COMPARED = ("metrics", "comparisons", "ranks", "agreement", "user_likeness", "llm_calls", "replies")
 """Tables whose rows are numbers, or are told elsewhere."""
 
 
@@ -44,6 +44,16 @@ class SettingDifference:
     setting: str
     a: Any
     b: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PromptDifference:
+    """A kind of request whose prompt is not the same: the fingerprints of each build, none where it was not asked."""
+
+    stage: str
+    purpose: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,24 @@ def _settings(commits: Mapping[str, Commit]) -> dict[str, Any]:
     return found
 
 
+def compare_prompts(connection: duckdb.DuckDBPyConnection, names: tuple[str, str]) -> Iterator[PromptDifference]:
+    """The kinds of requests that were asked with other prompts (`llm_calls.prompt_fingerprint`)."""
+    sql = """
+        select
+            stage,
+            purpose,
+            list_sort(list(distinct prompt_fingerprint) filter (build = $1)) as a,
+            list_sort(list(distinct prompt_fingerprint) filter (build = $2)) as b
+        from history.llm_calls
+        where build in ($1, $2)
+        group by all
+        having a is distinct from b
+        order by all
+    """
+    for stage, purpose, a, b in connection.execute(sql, list(names)).fetchall():
+        yield PromptDifference(stage, purpose, tuple(a or ()), tuple(b or ()))
+
+
 def compare_rows(connection: duckdb.DuckDBPyConnection, names: tuple[str, str]) -> Iterator[RowDifference]:
     """Each table of which not all rows are the same in both builds, by key."""
     for table in TABLES.values():
@@ -121,8 +149,9 @@ def _compare_table(connection: duckdb.DuckDBPyConnection, table: Table, names: t
     """
     found = connection.execute(sql, list(names)).fetchone()
     assert found is not None, "counts are always there"
-    columns = tuple(name for name, count in zip(others, found[4:], strict=True) if count)
-    return RowDifference(table.name, *found[:4], columns)
+    only_a, only_b, changed_, same, *by_column = found
+    columns = tuple(name for name, count in zip(others, by_column, strict=True) if count)
+    return RowDifference(table.name, only_a, only_b, changed_, same, columns)
 
 
 def compare_metrics(
@@ -133,29 +162,31 @@ def compare_metrics(
     settings: MetricsSection,
     bootstrap: Bootstrap,
 ) -> list[Comparison]:
-    """Each target's metrics in build a less those in build b, over the items, episodes and seeds that both have, paired.
+    """Each target's metrics in build a less those in build b, paired over the items, episodes and seeds of both.
 
-    Rows of kind `builds`, whose targets are `target @ build`; metrics by judges are those of the `panel`.
+    Rows of kind `pairs`, whose targets are `target @ build`; metrics by judges are those of the `panel`.
     """
     both = _Both(read_a, read_b, names)
     found: list[Comparison] = []
     demo = DemoBench.of(both, panel, settings.primary.demo, bootstrap)
     if len(demo.study.units):
         comparer = Comparer("demo", demo.measurer, settings.primary.demo)
-        found += comparer.compare_builds(demo.scores(demo.panel), [()], both.pairs(demo.study.units.values("target")))
+        pairs = both.pairs(demo.study.units.values("target"))
+        found += comparer.compare_pairs("pairs", demo.scores(demo.panel), [()], pairs)
     eyt = EytBench.of(both, panel, settings, bootstrap)
     if len(eyt.study.units):
         trajectory = stored_trajectory(eyt.study, both("turn_drifts"))
         observed = [*compute_objective_metrics(eyt.study, trajectory), *eyt.judged(eyt.panel)]
         comparer = Comparer("eyt", eyt.measurer, settings.primary.eyt)
-        found += comparer.compare_builds(observed, [()], both.pairs(eyt.study.units.values("target")))
+        pairs = both.pairs(eyt.study.units.values("target"))
+        found += comparer.compare_pairs("pairs", observed, [()], pairs)
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Both:
-    """Reads a table of two builds as if it were one: a target of each is a target of its own, and what both have (items,
-    episodes, seeds) is there once. Under which conditions a conversation was held makes no difference."""
+    """Reads a table of two builds as if it were one: a target of each is a target of its own, and what both have
+    (items, episodes, seeds) is there once. Under which conditions a conversation was held makes no difference."""
 
     read_a: Read
     read_b: Read

@@ -78,7 +78,9 @@ def result(ask: Ask, build: str) -> Section:
             drawn = draw_board(board, CAPTIONS[benchmark], shown=boards.OPEN)
             few = _few_conversations(answer) if benchmark == "eyt" else _few_dialogues(answer, ask)
             said = [Note(boards.say_who_leads(board)), few, *_claims(answer)]
-            groups.append((name, [*said, drawn, _legend([drawn], answer)]))
+            pairs = ask("head_to_head").where(benchmark=benchmark, pool=ALL, language=ALL)
+            against = [boards.draw_matrix(pairs, board, metric) for metric in pairs.values("metric")]
+            groups.append((name, [*said, drawn, _legend([drawn], answer), *against]))
     return make_section(
         "result",
         "Result",

@@ -10,6 +10,7 @@ from tasks.report import numbers
 from tasks.report.blocks import Bar, BoardBlock, make_table
 from tasks.report.boards import (
     draw_board,
+    draw_matrix,
     explain_marks,
     fewest_conversations,
     fewest_dialogues,
@@ -266,3 +267,29 @@ def test_a_tables_columns_are_written_by_their_names() -> None:
 def test_a_long_table_says_what_it_leaves_out() -> None:
     found = make_table(QueryResult("x", "-- ?", ("n",), tuple((n,) for n in range(450))), "caption")
     assert (len(found.rows), found.left_out) == (60, 390)
+
+
+def test_head_to_head_every_pair_stands_twice_with_its_sign_turned() -> None:
+    columns = ("target_a", "target_b", "metric", "difference", "difference_low", "difference_high", "p_holm", "n")
+    pairs = QueryResult(
+        "head_to_head",
+        "-- ?",
+        columns,
+        (("a", "b", "drift_latent", -0.25, -0.5, -0.125, 0.01, 9), ("a", "c", "drift_latent", 0.5, -0.5, 1.5, 0.4, 8)),
+    )
+    scored = [row(target, "drift_latent", value) for target, value in (("a", 0.1), ("b", 0.35), ("c", 0.6))]
+    board = read_board(answer(*scored), ["drift_latent"])
+    assert board is not None
+    matrix = draw_matrix(pairs, board, "drift_latent")
+    assert matrix is not None and matrix.targets == ("a", "b", "c")
+    shown = {
+        (line, column): (score.value, score.interval, score.mark)
+        for line, cells in zip(matrix.targets, matrix.cells, strict=True)
+        for column, score in zip(matrix.targets, cells, strict=True)
+    }
+    assert shown["a", "b"] == ("−0.250", "−0.500 to −0.125", "ahead"), "less drift is better"
+    assert shown["b", "a"] == ("+0.250", "0.125 to 0.500", "behind")
+    assert shown["c", "a"] == ("−0.500", "−1.500 to 0.500", "")
+    assert shown["b", "c"][0] == "–" and shown["b", "b"][0] == ""
+    two = read_board(answer(*scored[:2]), ["drift_latent"])
+    assert two is not None and draw_matrix(pairs, two, "drift_latent") is None

@@ -249,13 +249,14 @@ class Metric(Row):
     unit: str = Field(description="0-10, 0-100, share, cosine, rho …")
 
 
-ComparisonKind = Literal["best", "judges", "thinking", "pools"]
+ComparisonKind = Literal["best", "pairs", "judges", "thinking", "pools"]
 
 
 class Comparison(Row):
     kind: ComparisonKind = Field(
-        description="what is compared: best, the best target with another; judges, two judges of one target; thinking, "
-        "a model that thinks with the same one that does not; pools, one target on two persona pools"
+        description="what is compared: best, the best target with another; pairs, every two targets, on the primary "
+        "metrics alone; judges, two judges of one target; thinking, a model that thinks with the same one that does "
+        "not; pools, one target on two persona pools"
     )
     benchmark: Literal["demo", "eyt"] = Field(description="which benchmark")
     metric: str = Field(description="name of the metric")
