@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.foundation.stats.bootstrap import FEWEST, Bootstrap, wilson_interval
+from tasks.foundation.stats.bootstrap import Bootstrap, wilson_interval
 from tasks.foundation.stats.ratings import Ratings
 from tasks.foundation.stats.sums import Formula, by_cluster, quotient, ratio
 
