@@ -33,64 +33,11 @@ PARTS = 8
 """Files of each table of a target."""
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 WORDS = [
-    "I",
-    "you",
-    "we",
-    "they",
-    "think",
-    "know",
-    "hope",
-    "mean",
-    "said",
-    "told",
-    "asked",
-    "about",
-    "the",
-    "a",
-    "my",
-    "your",
-    "work",
-    "dinner",
-    "garden",
-    "train",
-    "letter",
-    "brother",
-    "sister",
-    "doctor",
-    "school",
-    "weather",
-    "music",
-    "money",
-    "really",
-    "never",
-    "always",
-    "maybe",
-    "today",
-    "tomorrow",
-    "last",
-    "week",
-    "again",
-    "together",
-    "because",
-    "when",
-    "but",
-    "and",
-    "so",
-    "if",
-    "with",
-    "for",
-    "from",
-    "into",
-    "after",
-    "before",
-    "good",
-    "late",
-    "tired",
-    "happy",
-    "sure",
-    "sorry",
-    "thanks",
-    "please",
+    *("I", "you", "we", "they", "think", "know", "hope", "mean", "said", "told", "asked", "about", "the", "a", "my"),
+    *("your", "work", "dinner", "garden", "train", "letter", "brother", "sister", "doctor", "school", "weather"),
+    *("music", "money", "really", "never", "always", "maybe", "today", "tomorrow", "last", "week", "again"),
+    *("together", "because", "when", "but", "and", "so", "if", "with", "for", "from", "into", "after", "before"),
+    *("good", "late", "tired", "happy", "sure", "sorry", "thanks", "please"),
 ]
 ENDS = np.array([".", ".", "?", "!", ""])
 
@@ -180,8 +127,8 @@ def _chat_seeds(rng: np.random.Generator, size: Size, bank: np.ndarray) -> pl.Da
 
 def _scenes(rng: np.random.Generator, bank: np.ndarray, n: int = 1000) -> Iterator[list[pl.DataFrame]]:
     ids = [f"dialogue_{number:05d}" for number in range(n)]
-    words = ("goal1", "goal2", "goal_type", "time", "location", "topic", "atmosphere", "domain")
-    texts = {name: _draw(rng, bank, n) for name in words}
+    words = ("goal1", "goal2", "time", "location", "topic", "atmosphere", "domain")
+    texts = {name: _draw(rng, bank, n) for name in words} | {"goal_type": _draw(rng, _labels("goal_type"), n)}
     yield [pl.DataFrame({"scene_id": [f"scene_{each}" for each in ids], "seed_id": ids, "language": "en", **texts})]
     turns = [
         [{"speaker": f"speaker {place % 2}", "text": text} for place, text in enumerate(_draw(rng, bank, 8))]
@@ -359,7 +306,7 @@ def _cut(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def _commit(layout: Layout, stage: str, member: str | None, tables: dict[str, list[pl.DataFrame]]) -> None:
     """The rows as if that stage had made them."""
     fingerprint = digest(stage, member)[:FINGERPRINT_DIGITS]
-    whole = {**{stage: list[pl.DataFrame]() for stage in EVERY_STAGE}, **tables}
+    whole: dict[str, list[pl.DataFrame]] = {**{name: [] for name in EVERY_STAGE}, **tables}
     parts: dict[str, tuple[PartFile, ...]] = {}
     for name, several in whole.items():
         table, made = TABLES[name], []

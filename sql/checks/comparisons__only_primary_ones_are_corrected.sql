@@ -1,5 +1,5 @@
--- one row per comparison of a descriptive metric (or of head to head) with a corrected p, and of a tested one without one
--- beside its p, or with one that is below the least there can be
+-- one row per comparison of a descriptive metric (or of head to head) with a corrected p, and of a tested one without
+-- one beside its p, or with one that is below the least there can be
 with
 
 comparisons as (

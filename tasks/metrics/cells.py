@@ -52,6 +52,11 @@ class Units:
         return codes
 
     @cached_property
+    def n_tasks(self) -> int:
+        """How many tasks there are."""
+        return int(self.tasks.max(initial=-1)) + 1
+
+    @cached_property
     def pools(self) -> np.ndarray:
         """Codes of the pools [units]; all of one where there are none."""
         if "pool" not in self.keys:

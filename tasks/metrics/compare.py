@@ -20,11 +20,12 @@ from tasks.foundation.stats.bootstrap import (
     Part,
     differences,
     intervals_of,
+    share_equal,
     spread,
     two_sided_p,
     widening,
 )
-from tasks.foundation.stats.sums import Formula
+from tasks.foundation.stats.sums import Formula, sum_rows
 from tasks.metrics.catalogue import METRICS
 from tasks.metrics.observed import Observed
 
@@ -51,11 +52,10 @@ class ComparisonSide:
     formula: Formula
 
     @staticmethod
-    def of(observed: Observed, clusters: np.ndarray, size: int) -> ComparisonSide:
-        """Over the units of `observed`, whose cluster codes are below `size`."""
-        sums = np.zeros((size, observed.columns.shape[1]))
-        np.add.at(sums, clusters, observed.columns)
-        n = np.bincount(clusters, weights=np.asarray(observed.n, dtype=float), minlength=size)
+    def of(observed: Observed, places: np.ndarray, clusters: np.ndarray, size: int) -> ComparisonSide:
+        """Over the units of `observed` at some places, whose cluster codes [places] are below `size`."""
+        sums = sum_rows(observed.columns[places], clusters, size)
+        n = np.bincount(clusters, weights=np.asarray(observed.n[places], dtype=float), minlength=size)
         return ComparisonSide(sums, n, observed.formula)
 
     def where(self, mask: np.ndarray) -> ComparisonSide:
@@ -97,10 +97,12 @@ class Paired:
             counted.append(np.bincount(design.strata[both], minlength=len(design.rows)))
             pools = np.nonzero(counted[-1])[0].tolist()
             parts += [Part(side.where(both).sums, side.formula, pools) for side in (a, b)]
+        parts = share_equal(parts)
         whole = np.array([part.value(design) for part in parts])
         resampled = np.stack(bootstrap.distributions(parts, design), axis=1)
         found, drawn = differences(whole[0::2], whole[1::2]), differences(resampled[:, 0::2], resampled[:, 1::2])
-        added = np.stack([part.effects(design) for part in parts], axis=1)
+        of_each = {id(part): part.effects(design) for part in {id(part): part for part in parts}.values()}
+        added = np.stack([of_each[id(part)] for part in parts], axis=1)
         effects = added[:, 0::2] - added[:, 1::2]
         dialogues = np.array([int(each.sum()) for each in counted])
         enough = np.array([each.any() and int(each[each > 0].min()) >= FEWEST for each in counted])

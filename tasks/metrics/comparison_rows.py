@@ -395,15 +395,15 @@ def _shared(one: Arm, other: Arm, measurer: CellMeasurer) -> tuple[Arm, Arm]:
     """Both arms with only those units that count in one and have a counterpart that counts in the other."""
     tasks = measurer.units.tasks
     counted = [arm.places[arm.observed.n[arm.places] > 0] for arm in (one, other)]
-    both = np.intersect1d(tasks[counted[0]], tasks[counted[1]])
-    left = [places[np.isin(tasks[places], both)] for places in counted]
+    both = np.logical_and(*(_mask(tasks[places], measurer.units.n_tasks) for places in counted))
+    left = [places[both[tasks[places]]] for places in counted]
     return Arm(one.observed, left[0]), Arm(other.observed, left[1])
 
 
 def _side(arm: Arm, present: np.ndarray, measurer: CellMeasurer) -> ComparisonSide:
     """An arm summed over the clusters `present` (codes, ascending)."""
     clusters = np.searchsorted(present, measurer.units.clusters[arm.places])
-    return ComparisonSide.of(arm.observed.only(arm.places), clusters, len(present))
+    return ComparisonSide.of(arm.observed, arm.places, clusters, len(present))
 
 
 def _clusters_of(several: Sequence[np.ndarray], measurer: CellMeasurer) -> np.ndarray:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import polars as pl
@@ -56,6 +56,8 @@ SLICED: tuple[Breakdown, ...] = (("target",), ("target", "pool"))
 SWEPT: tuple[Breakdown, ...] = ((), ("pool",))
 HEALTH: tuple[Breakdown, ...] = (("simulator",), ("pool", "simulator"))
 
+SLICES_HELD = 24
+"""Slices of metrics at once: each is several columns over all conversations."""
 SATISFACTION_SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 
@@ -88,6 +90,11 @@ class EytBench:
 
     @cached_property
     def measurer(self) -> CellMeasurer:
+        return CellMeasurer(self.study.units, self.bootstrap)
+
+    @property
+    def _aside(self) -> CellMeasurer:
+        """A measurer for metrics that nothing is compared by: it goes with them."""
         return CellMeasurer(self.study.units, self.bootstrap)
 
     @cached_property
@@ -148,11 +155,11 @@ class EytBench:
         panel = self.judged(self.panel)
         rows = [
             *self.measurer.rows("eyt", [*objective, *panel], (*CELLS, *BY_SIMULATOR)),
-            *(row for judge in self.judges for row in self.measurer.rows("eyt", self.judged([judge]), CELLS, judge)),
+            *(row for judge in self.judges for row in self._aside.rows("eyt", self.judged([judge]), CELLS, judge)),
             *self._sliced(trajectory),
             *self.measurer.family_rows("eyt", [*objective, *panel], SWEPT, families),
             *self._sweep(),
-            *self.measurer.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
+            *self._aside.rows("eyt", compute_simulator_metrics(self.study, self.settings.mattr_window), HEALTH),
         ]
         comparer = Comparer("eyt", self.measurer, self.settings.primary.eyt)
         observed = [*objective, *self.compared(panel)]
@@ -166,27 +173,29 @@ class EytBench:
         return rows, [*compared, *pairs], ranks
 
     def _sliced(self, trajectory: Trajectory) -> Iterator[Metric]:
-        sliced = compute_sliced_metrics(self.study, trajectory, self.panel_turns, self.settings.panel_rule)
-        yield from (row for row in self.measurer.rows("eyt", sliced, SLICED) if row.n or row.n_unscored)
+        sliced = iter(compute_sliced_metrics(self.study, trajectory, self.panel_turns, self.settings.panel_rule))
+        while some := list(islice(sliced, SLICES_HELD)):
+            yield from (row for row in self._aside.rows("eyt", some, SLICED) if row.n or row.n_unscored)
 
     def _sweep(self) -> Iterator[Metric]:
         """The swept scores, then τ and flips of the targets' rankings within each pool and over all."""
         swept = compute_sweep_metrics(self.study, self.panel_turns, self.settings.panel_rule, self.settings.alpha_sweep)
-        yield from self.measurer.rows("eyt", swept, SLICED)
+        measurer = self._aside
+        yield from measurer.rows("eyt", swept, SLICED)
         for key, mask in self.study.units.cells(SWEPT):
             for name in DIMENSION_METRIC.values():
                 measured = {
-                    float(each.slice["alpha"]): self._by_target(each, mask)  # type: ignore[arg-type]
+                    float(each.slice["alpha"]): self._by_target(each, mask, measurer)  # type: ignore[arg-type]
                     for each in swept
                     if each.metric == f"{name}_weighted"
                 }
                 for change in compare_ranks({alpha: _values(found) for alpha, found in measured.items()}):
                     yield from _make_rank_rows(name, key, change, list(measured[change.alphas[0]].values()))
 
-    def _by_target(self, observed: Observed, mask: np.ndarray) -> dict[str, Measure]:
+    def _by_target(self, observed: Observed, mask: np.ndarray, measurer: CellMeasurer) -> dict[str, Measure]:
         return {
-            target: self.measurer.measure([observed], self.study.units.where({"target": target}) & mask)[0]
-            for target in members_of(self.measurer, mask)
+            target: measurer.measure([observed], self.study.units.where({"target": target}) & mask)[0]
+            for target in members_of(measurer, mask)
         }
 
     def _judge_pairs(self) -> Iterator[JudgePair]:

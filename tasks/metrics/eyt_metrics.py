@@ -169,18 +169,20 @@ def compute_sweep_metrics(study: Study, turn_scores: np.ndarray, rule: Rule, alp
     return weighted_by_alpha(scores, study.conversation, study.position, study.void, alphas)
 
 
-def compute_sliced_metrics(study: Study, trajectory: Trajectory, turn_scores: np.ndarray, rule: Rule) -> list[Observed]:
+def compute_sliced_metrics(
+    study: Study, trajectory: Trajectory, turn_scores: np.ndarray, rule: Rule
+) -> Iterator[Observed]:
     """Accuracy by gold label and by turn; drift by turn; the dimensions by turn, early and late."""
-    found = list(_drifts_by_turn(study, trajectory))
+    yield from _drifts_by_turn(study, trajectory)
     for label in LABELS:
         gold, metric = study.gold(label), f"{label}_accuracy"
         correct = gold == study.predicted(label)
         for name in sorted(set(gold)):
-            found.append(accuracy(metric, correct, study.counted, gold == name, {"label": name}))
+            yield accuracy(metric, correct, study.counted, gold == name, {"label": name})
         for turn in np.unique(study.position):
-            found.append(accuracy(metric, correct, study.counted, study.position == turn, {"turn": int(turn)}))
+            yield accuracy(metric, correct, study.counted, study.position == turn, {"turn": int(turn)})
     scores = combine_scores(turn_scores.swapaxes(1, 2), rule)
-    return [*found, *unweighted_by_turn(scores, study.conversation, study.position, study.void)]
+    yield from unweighted_by_turn(scores, study.conversation, study.position, study.void)
 
 
 def _drifts_by_turn(study: Study, trajectory: Trajectory) -> Iterator[Observed]:

@@ -148,17 +148,15 @@ def weighted_by_alpha(
 
 def unweighted_by_turn(
     sub_scores: np.ndarray, conversation: np.ndarray, position: np.ndarray, void: np.ndarray
-) -> list[Observed]:
+) -> Iterator[Observed]:
     """The dimensions turn by turn, {"turn": 3}, and early and late, {"part": "early"}: means over dialogues."""
-    found: list[Observed] = []
     for name, scores in zip(DIMENSION_METRIC.values(), dimension_scores(sub_scores).T, strict=True):
         turns = ScoredTurns(scores, conversation, position, void)
         for slice, chosen in _cuts(position):
             means = turns.means(chosen.astype(float))
             there = np.bincount(conversation[chosen], minlength=len(void)) > 0
             metric = f"{name}_unweighted"
-            found.append(mean_over_units(metric, means, void=void, applies=there, scale=SCALE, slice=slice))
-    return found
+            yield mean_over_units(metric, means, void=void, applies=there, scale=SCALE, slice=slice)
 
 
 def _cuts(position: np.ndarray) -> Iterator[tuple[dict[str, object], np.ndarray]]:

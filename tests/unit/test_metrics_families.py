@@ -352,7 +352,8 @@ def sides(a: list[float], b: list[float]) -> tuple[ComparisonSide, ComparisonSid
     void = np.zeros(len(a), dtype=bool)
     clusters = np.arange(len(a))
     one, other = (mean_over_units("latent_accuracy", np.array(each), void=void) for each in (a, b))
-    return ComparisonSide.of(one, clusters, len(a)), ComparisonSide.of(other, clusters, len(a))
+    every = np.arange(len(clusters))
+    return ComparisonSide.of(one, every, clusters, len(a)), ComparisonSide.of(other, every, clusters, len(a))
 
 
 def test_a_difference_is_over_shared_dialogues_and_their_same_resamples() -> None:

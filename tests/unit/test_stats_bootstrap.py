@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.stats.bootstrap import Bootstrap, Part, intervals_of, two_sided_p
+from tasks.foundation.stats.bootstrap import Bootstrap, Design, Part, intervals_of, share_equal, two_sided_p
 from tasks.foundation.stats.multiplicity import holm
 from tasks.foundation.stats.ranks import kendall_tau, levels, rank_flips, spearman_by_group
 from tasks.foundation.stats.sums import by_cluster, difference, macro_f1, mean_of_means, ratio
@@ -181,3 +181,25 @@ def test_spearman_of_short_or_constant_series_is_nan() -> None:
     assert found == pytest.approx([np.nan, 1.0, 0.5, np.nan], nan_ok=True)
     constant = spearman_by_group(x[:2], y[:2], np.zeros(2, dtype=int), 1)
     assert np.isnan(constant).all()
+
+
+def test_what_parts_have_in_common_is_resampled_once_and_changes_no_value() -> None:
+    draw = np.random.default_rng(7)
+    columns = draw.integers(0, 5, (40, 4)).astype(float)
+    design, bootstrap = Design(np.arange(40) // 20), Bootstrap(50, 3)
+    picks = [[0, 1], [2, 1], [0, 1], [2, 3], [3, 3]]
+    strata = [None, None, None, [0], [0, 1]]
+    parts = [Part(columns[:, pick], ratio(2.0), only) for pick, only in zip(picks, strata, strict=True)]
+    parts[2] = Part(columns[:, [0, 1]], parts[0].formula, None)
+    shared = share_equal(parts)
+    assert shared[2] is shared[0] and shared[1] is parts[1] and len({id(part) for part in shared}) == 4
+    found = bootstrap.distributions(shared, design)
+    for part, values in zip(parts, found, strict=True):
+        by_stratum = [bootstrap.counts(20, place) @ part.sums[rows] for place, rows in enumerate(design.rows)]
+        assert values == pytest.approx(part.average(by_stratum), abs=1e-12)
+
+
+def test_an_empty_choice_of_strata_is_not_all_of_them() -> None:
+    sums, formula = np.ones((4, 2)), ratio()
+    whole, none = share_equal([Part(sums, formula, None), Part(sums, formula, [])])
+    assert whole is not none

@@ -28,6 +28,9 @@ from tasks.foundation.texts.similarity import Similarity, similarity_of
 WRITTEN_BY_PEOPLE = ("human_reviews", "human_ratings")
 """Tables that no stage makes; without any, they read as empty."""
 
+HELD_ROWS = 50_000
+"""A table with as many rows is read once and held; of a larger one every shard reads what it wants."""
+
 Writer = Callable[[str], AbstractContextManager[PartWriter]]
 
 
@@ -141,7 +144,8 @@ class RunContext:
         """A committed input table of this build, or some of its rows and columns, in key order."""
         if table not in self._stage.reads:
             raise TableError(f"stage {self._stage.name} reads table {table!r} without declaring it in `reads`")
-        if table not in self._frames and (where is not None or columns is not None):
+        partly = where is not None or columns is not None
+        if table not in self._frames and partly and self._rows(table) > HELD_ROWS:
             return read_rows(self._workspace.layout, TABLES[table], self._committed(table), where, columns)
         if table not in self._frames:
             self._frames[table] = read_rows(self._workspace.layout, TABLES[table], self._committed(table))
@@ -160,6 +164,10 @@ class RunContext:
     def made(self, table: str, where: pl.Expr | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """What this run has made so far of a table or draft, or some of its rows and columns, in key order."""
         return read_rows(self._workspace.layout, declared(self._stage, table), self._made(table), where, columns)
+
+    def _rows(self, table: str) -> int:
+        """How many rows a committed table has."""
+        return sum(commit.rows(table) for commit in makers(self._commits, table))
 
     def _committed(self, table: str) -> list[str]:
         """Paths of a table's parts; StoreError when no stage has made it and the stage needs it."""

@@ -23,8 +23,6 @@ from tasks.foundation.stats.ratings import Ratings
 from tasks.foundation.stats.sums import Formula, by_cluster, quotient, ratio
 
 Level = Literal["nominal", "ordinal"]
-FEWEST = 2
-"""Items from which chance can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,22 +111,43 @@ class Bootstrap:
         """Each part's value in every resample [resamples], NaN where undefined; parts share their clusters, which lie
         as `design` says (None: in one stratum).
 
-        One matrix product a stratum for all of them.
+        One matrix product a stratum for all of them, in which what several have in common is one column. What is given
+        several times comes back as one array.
         """
         if not parts or not self.resamples or len(parts[0].sums) < FEWEST:
             return [np.full(self.resamples, np.nan) for _ in parts]
         design = design or Design.simple(len(parts[0].sums))
-        table = np.concatenate([part.sums for part in parts], axis=1)
-        edges = np.cumsum([part.sums.shape[1] for part in parts])[:-1]
-        by_stratum = [
-            np.split(self.counts(len(rows), stratum) @ table[rows], edges, axis=1)
-            for stratum, rows in enumerate(design.rows)
-        ]
-        return [part.average(sums) for part, sums in zip(parts, zip(*by_stratum, strict=True), strict=True)]
+        different = list({id(part): part for part in parts}.values())
+        table, places = _merge_equal(np.concatenate([part.sums for part in different], axis=1))
+        edges = np.cumsum([part.sums.shape[1] for part in different])[:-1]
+        columns = np.split(places, edges)
+        by_stratum = [self.counts(len(rows), stratum) @ table[rows] for stratum, rows in enumerate(design.rows)]
+        values = {
+            id(part): part.average([sums[:, its] for sums in by_stratum])
+            for part, its in zip(different, columns, strict=True)
+        }
+        return [values[id(part)] for part in parts]
 
     def interval(self, sums: np.ndarray, formula: Formula) -> Interval | None:
         """The 95 % percentile interval; None for fewer than two clusters and for all-equal input."""
         return intervals_of(self.distributions([Part(sums, formula)]))[0]
+
+
+def share_equal(parts: Sequence[Part]) -> list[Part]:
+    """The same parts, equal ones as one object: its values have to be found once."""
+    known: dict[object, Part] = {}
+    shared = []
+    for part in parts:
+        strata = None if part.strata is None else tuple(part.strata)
+        shared.append(known.setdefault((part.sums.tobytes(), part.formula, strata), part))
+    return shared
+
+
+def _merge_equal(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different columns of a table, and the place of each of its columns among them."""
+    known: dict[bytes, int] = {}
+    places = np.array([known.setdefault(column.tobytes(), len(known)) for column in table.T], dtype=int)
+    return table[:, np.unique(places, return_index=True)[1]], places
 
 
 def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:

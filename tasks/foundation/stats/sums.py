@@ -60,6 +60,11 @@ def by_cluster(columns: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     if len(columns) == 0:
         return np.zeros((0, columns.shape[1]))
     found, places = np.unique(clusters, return_inverse=True)
-    summed = np.zeros((len(found), columns.shape[1]))
-    np.add.at(summed, places, columns)
-    return summed
+    return sum_rows(columns, places, len(found))
+
+
+def sum_rows(columns: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
+    """Columns [n, k] summed by code below `size` [n] → [size, k], in the order of the rows."""
+    k = columns.shape[1]
+    places = (codes[:, None] * k + np.arange(k)).ravel()
+    return np.bincount(places, weights=columns.ravel(), minlength=size * k).reshape(size, k)

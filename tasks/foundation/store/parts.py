@@ -230,7 +230,7 @@ def sum_hashes(hashes: Iterable[str]) -> str:
 
 
 def _row_hash(row: Mapping[str, Any]) -> int:
-    text = json.dumps(row, sort_keys=True, ensure_ascii=False, default=_plain)
+    text = _ROW_AS_JSON(row)
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
 
 
@@ -238,6 +238,9 @@ def _plain(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"no plain form for {type(value).__name__}")
+
+
+_ROW_AS_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_plain).encode
 
 
 def _open(path: Path) -> pq.ParquetFile:

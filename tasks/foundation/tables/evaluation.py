@@ -289,8 +289,8 @@ class Comparison(Row):
         "the whole panel, or needs none"
     )
     is_apart: bool | None = Field(
-        description="of pairs: the two are surely not equal, with 95 % confidence over all pairs and primary metrics of "
-        "the cell together, as in ranks; null: of another kind"
+        description="of pairs: the two are surely not equal, with 95 % confidence over all pairs and primary metrics "
+        "of the cell together, as in ranks; null: of another kind"
     )
 
 

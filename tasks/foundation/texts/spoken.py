@@ -153,10 +153,12 @@ def says_again(text: str, said: Iterable[str]) -> bool:
 def is_taken_from(source: str, plain: str, share: float, at_least: int) -> bool:
     """Whether one passage of `source`, at least so wide, makes up at least `share` of `plain`; both are folded."""
     length = math.ceil(share * len(plain))
-    passages = (plain[start : start + length] for start in range(len(plain) - length + 1))
-    return width(plain) >= at_least and any(
-        passage in source and width(passage) >= at_least * share for passage in passages
-    )
+    starts = len(plain) - length + 1
+    # what all the passages have in common: mostly it is nowhere, and then none of them is
+    if plain[starts - 1 : length] not in source or width(plain) < at_least:
+        return False
+    passages = (plain[start : start + length] for start in range(starts))
+    return any(passage in source and width(passage) >= at_least * share for passage in passages)
 
 
 @lru_cache(maxsize=2048)  # every turn is held against all that was said before it
@@ -170,6 +172,8 @@ def fold(text: str) -> str:
 
 def width(text: str) -> int:
     """Wide characters count 2."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
