@@ -93,6 +93,8 @@ class Source(Section):
     hub: str | None = None
     revision: str | None = None
     split: str | None = None
+    table: str | None = None
+    """Of a database, where it has several; of a workbook its sheet."""
     limit: Positive | None = None
     licence: str = "unknown"
     language: InLanguage | None = None

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings.sections import Source
-from tasks.foundation.sources.files import find_files, read_file
+from tasks.foundation.sources.files import find_files, label_of, read_file
 from tasks.foundation.sources.hub import read_dataset, read_hub_file
 from tasks.foundation.sources.paths import find, has, list_paths
 from tasks.foundation.sources.rows import Problem, SourceRow
@@ -54,8 +54,7 @@ def _rows(source: Source, hub_file: str | None, columns: Sequence[str]) -> Itera
     folder = source.file
     if folder is not None:
         for file in find_files(folder, source.split):
-            label = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
-            yield from read_file(file, label, columns)
+            yield from read_file(file, label_of(folder, file), columns, source.table)
     elif hub_file is not None:
         yield from read_hub_file(source, hub_file)
     else:
