@@ -244,7 +244,7 @@ class TextLimitsSection(Section):
 
 class EncoderSection(Section):
     """What texts of each language are compared with: an encoder of the catalogue by name, or by its folder's path
-    (which has a slash in it); null: by their characters."""
+    (which has a slash in it); `words`: by counts of their words, without weights; null: by their characters."""
 
     en: str
     zh: str | None
