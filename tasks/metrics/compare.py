@@ -16,6 +16,7 @@ import numpy as np
 from tasks.foundation.stats.bootstrap import (
     FEWEST,
     Bootstrap,
+    Cut,
     Design,
     Part,
     differences,
@@ -47,11 +48,13 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonSide:
-    """One side of a comparison: a metric's columns and counts summed by dialogue, [clusters, k] and [clusters]."""
+    """One side of a comparison: a metric's columns and counts summed by dialogue, [clusters, k] and [clusters]; and
+    what the columns hardly differ from."""
 
     sums: np.ndarray
     n: np.ndarray
     formula: Formula
+    cut: Cut | None = None
 
     @staticmethod
     def of(observed: Observed, places: np.ndarray, clusters: np.ndarray, size: int) -> ComparisonSide:
@@ -62,6 +65,8 @@ class ComparisonSide:
 
     def where(self, mask: np.ndarray) -> ComparisonSide:
         """With only the dialogues of a mask [clusters]."""
+        if not self.n[~mask].any() and not self.sums[~mask].any():
+            return self
         return ComparisonSide(self.sums * mask[:, None], self.n * mask, self.formula)
 
     @property
@@ -98,7 +103,8 @@ class Paired:
             both = (a.n > 0) & (b.n > 0)
             counted.append(np.bincount(design.strata[both], minlength=len(design.rows)))
             pools = np.nonzero(counted[-1])[0].tolist()
-            parts += [Part(side.where(both).sums, side.formula, pools) for side in (a, b)]
+            shared = (side.where(both) for side in (a, b))
+            parts += [Part(side.sums, side.formula, pools, side.cut) for side in shared]
         parts = share_equal(parts)
         different = {id(part): part for part in parts}
         places = {part: place for place, part in enumerate(different)}

@@ -9,7 +9,7 @@ together, and their ranks hold together. All other metrics are descriptive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, product
 from typing import Literal, TypeVar
@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from tasks.foundation.stats.agreement import Agreed
-from tasks.foundation.stats.bootstrap import Design, Part, errors_of, intervals_of, resampled_errors
+from tasks.foundation.stats.bootstrap import Cut, Design, Part, errors_of, intervals_of, resampled_errors
 from tasks.foundation.stats.multiplicity import ROUNDING, find_apart, holm, least_holm
 from tasks.foundation.stats.ranks import kendall_rows, spearman_rows
 from tasks.foundation.tables.evaluation import Comparison, ComparisonKind, Rank
@@ -37,6 +37,9 @@ from tasks.metrics.observed import Observed
 RANK_STATISTICS = {"spearman": spearman_rows, "kendall": kendall_rows}
 FEWEST_RANKED = 3
 """Two targets are in the same order, or in the other: no correlation."""
+
+MANY = 40
+"""Clusters of which a resample surely draws some that are not among a given quarter."""
 
 Benchmark = Literal["demo", "eyt"]
 Result = TypeVar("Result")
@@ -328,11 +331,9 @@ def _tell_apart(several: Sequence[_Standing], primary: Sequence[str], measurer: 
     paired, errors, drawn_errors = [], [], []
     for each in several:
         present = _clusters_of([each.places[target] for target in each.values], measurer)
-        sides = []
-        for one, other in each.pairs:
-            arms = _shared(Arm(each.observed, each.places[one]), Arm(each.observed, each.places[other]), measurer)
-            sides.append((_side(arms[0], present, measurer), _side(arms[1], present, measurer)))
+        arms = {target: Arm(each.observed, each.places[target]) for target in each.values}
         design = _design(present, measurer)
+        sides = _sides([(arms[one], arms[other]) for one, other in each.pairs], present, design, measurer)
         paired.append(Paired.of(sides, measurer.bootstrap, design))
         errors.append(errors_of(paired[-1].effects, design) * paired[-1].by)
         drawn_errors.append(resampled_errors(paired[-1].effects, design, measurer.bootstrap))
@@ -420,9 +421,38 @@ def _paired(
     The resamples are over the clusters of all `members`, so that all comparisons of a cell meet the same ones.
     """
     present = _clusters_of(list(members.values()), measurer)
-    shared = (_shared(one, other, measurer) for one, other in pairs)
-    sides = [(_side(one, present, measurer), _side(other, present, measurer)) for one, other in shared]
-    return paired_differences(sides, measurer.bootstrap, _design(present, measurer))
+    design = _design(present, measurer)
+    return paired_differences(_sides(pairs, present, design, measurer), measurer.bootstrap, design)
+
+
+def _sides(
+    pairs: Sequence[tuple[Arm, Arm]], present: np.ndarray, design: Design, measurer: CellMeasurer
+) -> list[tuple[ComparisonSide, ComparisonSide]]:
+    """The two sides of each pair, each over what both have, and told as what is left of all that its arm has."""
+    tasks, n_tasks = measurer.units.tasks, measurer.units.n_tasks
+    arms = {id(arm): arm for pair in pairs for arm in pair}
+    counted = {one: arm.places[arm.observed.n[arm.places] > 0] for one, arm in arms.items()}
+    has = {one: _mask(tasks[places], n_tasks) for one, places in counted.items()}
+    wholes = {one: _side(Arm(arm.observed, counted[one]), present, measurer).sums for one, arm in arms.items()}
+    of_task = np.full(n_tasks, -1)
+    for places in counted.values():
+        of_task[tasks[places]] = np.searchsorted(present, measurer.units.clusters[places])
+    lacking = {one: _few(np.unique(of_task[~its & (of_task >= 0)]), design) for one, its in has.items()}
+
+    def side(its: int, other: int) -> ComparisonSide:
+        places = counted[its][has[other][tasks[counted[its]]]]
+        found, rows = _side(Arm(arms[its].observed, places), present, measurer), lacking[other]
+        return found if rows is None else replace(found, cut=Cut(wholes[its], rows))
+
+    return [(side(id(one), id(other)), side(id(other), id(one))) for one, other in pairs]
+
+
+def _few(rows: np.ndarray, design: Design) -> np.ndarray | None:
+    """Clusters, if they are few of every stratum: where a resample might draw no others, what is left of a sum that
+    ought to be 0 would be rounding."""
+    of_each = np.bincount(design.strata[rows], minlength=len(design.rows))
+    few = all(not some or (4 * some <= len(all_) >= MANY) for some, all_ in zip(of_each, design.rows, strict=True))
+    return rows if few else None
 
 
 def _shared(one: Arm, other: Arm, measurer: CellMeasurer) -> tuple[Arm, Arm]:

@@ -60,13 +60,24 @@ class Design:
 
 
 @dataclass(frozen=True, eq=False)
+class Cut:
+    """Sums are those of something larger, `whole` [clusters, k], but for a few clusters: `rows` (places, ascending).
+    What parts have of one whole, and of one array of rows, is resampled together."""
+
+    whole: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
     """What is resampled: columns summed by cluster [clusters, k], and the formula of the value, which is the plain mean
-    of the formula's values in the strata; `strata`: only in these. NaN where one of them has none."""
+    of the formula's values in the strata; `strata`: only in these. NaN where one of them has none. `cut`: what the sums
+    hardly differ from; resamples are found sooner with it, and are the same but for rounding."""
 
     sums: np.ndarray
     formula: Formula
     strata: Sequence[int] | None = None
+    cut: Cut | None = None
 
     @property
     def how(self) -> tuple[Formula, Sequence[int] | None]:
@@ -125,16 +136,42 @@ class Bootstrap:
             return [np.full(self.resamples, np.nan) for _ in parts]
         design = design or Design.simple(len(parts[0].sums))
         different = list({id(part): part for part in parts}.values())
-        table, places = _merge_equal(np.concatenate([part.sums for part in different], axis=1))
-        edges = np.cumsum([part.sums.shape[1] for part in different])[:-1]
-        columns = np.split(places, edges)
+        wholes = [part.sums if part.cut is None else part.cut.whole for part in different]
+        arrays = {id(whole): whole for whole in wholes}
+        table, places = _merge_equal(np.concatenate(list(arrays.values()), axis=1))
+        edges = np.cumsum([whole.shape[1] for whole in arrays.values()])[:-1]
+        columns = dict(zip(arrays, np.split(places, edges), strict=True))
         by_stratum = [table[rows].T @ self.counts(len(rows), stratum).T for stratum, rows in enumerate(design.rows)]
+        added = self._added(different, design)
         values: dict[int, np.ndarray] = {}
         for some in _alike(different):
-            its = np.stack([columns[place] for place in some])
-            found = different[some[0]].average([np.moveaxis(sums[its], 1, 2) for sums in by_stratum])
+            its = np.stack([columns[id(wholes[place])] for place in some])
+            drawn = [sums[its] for sums in by_stratum]
+            for place, part in enumerate(different[each] for each in some):
+                for sums, more in zip(drawn, added.get(id(part), ()), strict=False):
+                    sums[place] += more
+            found = different[some[0]].average([np.moveaxis(sums, 1, 2) for sums in drawn])
             values.update((id(different[place]), one) for place, one in zip(some, found, strict=True))
         return [values[id(part)] for part in parts]
+
+    def _added(self, parts: Sequence[Part], design: Design) -> dict[int, list[np.ndarray]]:
+        """What the resampled sums of each part that is cut have beyond those of its whole (a negative number where a
+        cluster adds less): by id, of each stratum [k, resamples]."""
+        alike: dict[int, list[tuple[Part, Cut]]] = {}
+        for part in parts:
+            if part.cut is not None:
+                alike.setdefault(id(part.cut.rows), []).append((part, part.cut))
+        added: dict[int, list[np.ndarray]] = {}
+        for cuts in alike.values():
+            rows = cuts[0][1].rows
+            beyond = np.concatenate([part.sums[rows] - cut.whole[rows] for part, cut in cuts], axis=1)
+            edges = np.cumsum([part.sums.shape[1] for part, _ in cuts])[:-1]
+            for stratum, of_stratum in enumerate(design.rows):
+                here = design.strata[rows] == stratum
+                counts = self.counts(len(of_stratum), stratum)[:, np.searchsorted(of_stratum, rows[here])]
+                for (part, _), found in zip(cuts, np.split(beyond[here].T @ counts.T, edges), strict=True):
+                    added.setdefault(id(part), []).append(found)
+        return added
 
     def interval(self, sums: np.ndarray, formula: Formula) -> Interval | None:
         """The 95 % percentile interval; None for fewer than two clusters and for all-equal input."""
