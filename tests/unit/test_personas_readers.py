@@ -14,6 +14,7 @@ import pytest
 
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.sections import PersonaSource
+from tasks.personas.readers import inspire
 from tasks.personas.readers.mapped import MAPPABLE, read_mapped
 from tasks.personas.readers.nemotron import read_nemotron
 from tasks.personas.readers.occupations import occupation_mapping
@@ -491,3 +492,65 @@ def test_real_personamem_personas_are_read_whatever_their_keys(real_rows: Path) 
 def test_the_real_query_row_has_its_topic(real_rows: Path) -> None:
     persona = only(read(read_personamem, real_rows / "personamem_v2_row521.json"))
     assert (persona.source_key, persona.topic_tags) == ("521", ("Health",))
+
+
+RELEASED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {
+            "current_occupation": "Ferry pilot",
+            "interests_hobbies": ["choir"],
+            "current_residence": "Bergen, Vestland, Norway",
+        },
+        {
+            "occupation": "Ferry pilot",
+            "hobbies": ("choir",),
+            "city": "Bergen",
+            "state": "Vestland",
+            "country": "Norway",
+        },
+    ),
+    (
+        {"demographics": {"age": 52, "gender": "Male", "occupation": "Ferry pilot", "location": "Salem, Oregon"}},
+        {"age": 52, "sex": "Male", "occupation": "Ferry pilot", "city": "Salem", "state": "Oregon", "country": None},
+    ),
+    (
+        {
+            "currentOccupation": {"jobTitle": "Ferry pilot"},
+            "maritalStatus": "widowed",
+            "educationLevel": "Master mariner",
+        },
+        {"occupation": "Ferry pilot", "marital_status": "widowed", "education_level": "Master mariner"},
+    ),
+    (
+        {"raceEthnicity": "Sami", "placeOfResidence": {"currentCity": "Alta"}, "speakingStyle": "dry"},
+        {"race_ethnicity": "Sami", "city": "Alta", "speaking_style": "dry"},
+    ),
+    ({"lateWife": {"gender": "Female"}, "residence": "a quiet flat, somewhere"}, {"sex": None, "city": None}),
+    ({"level_of_education": "PhD", "residence": "Lyon, France"}, {"education_level": "PhD", "country": "France"}),
+]
+
+
+@pytest.mark.parametrize(("expanded", "columns"), RELEASED)
+def test_names_of_fields_vary_and_reach_their_columns(
+    tmp_path: Path, expanded: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    persona = only(personamem(tmp_path, personamem_row(expanded_persona=json.dumps({"name": "Ole", **expanded}))))
+    assert {name: getattr(persona, name) for name in columns} == columns
+
+
+@pytest.mark.parametrize(
+    "expanded",
+    [
+        {"home_address": "SECRET Lane 4"},
+        {"contact": {"phoneNumber": "SECRET", "email": "SECRET"}},
+        {"sensitive_information": {"passport": "SECRET"}},
+        {"routine": "He leaves 14 SECRET Street at six."},
+        {"demographics": [{"streetAddress": "SECRET"}]},
+    ],
+)
+def test_how_to_reach_somebody_is_told_to_no_model(tmp_path: Path, expanded: dict[str, Any]) -> None:
+    row = personamem_row(expanded_persona=json.dumps({"name": "Ole", "hobbies": ["choir"], **expanded}))
+    persona = only(personamem(tmp_path, row))
+    assert "choir" in persona.description
+    assert "SECRET" not in persona.description
+    assert "SECRET" not in inspire("personamem", persona.raw, persona.description)
