@@ -38,7 +38,6 @@ _CONTACT = frozenset(
             "postcode",
             "phone",
             "telephone",
-           
             "email",
             "ssn",
         ),
