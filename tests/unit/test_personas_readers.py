@@ -554,3 +554,49 @@ def test_how_to_reach_somebody_is_told_to_no_model(tmp_path: Path, expanded: dic
     assert "choir" in persona.description
     assert "SECRET" not in persona.description
     assert "SECRET" not in inspire("personamem", persona.raw, persona.description)
+
+
+NESTED = {
+    "uid": "p1",
+    "profile": {"bio": "Mira repairs bicycles", "facts": ["She dreads paperwork.", "She teaches children to ride"]},
+    "likes": ["choir", "knots"],
+    "demographics": {"age": "34", "homes": [{"town": "Lisbon"}, {"town": "Brno"}]},
+}
+
+
+def test_a_mapping_reaches_into_objects_and_puts_a_description_together(tmp_path: Path) -> None:
+    mapping = {
+        "source_key": "uid",
+        "description": ["profile.bio", "profile.facts", "likes"],
+        "age": "demographics.age",
+        "city": "demographics.homes[-1].town",
+    }
+    path = write_jsonl(tmp_path / "rows.jsonl", [NESTED, {**NESTED, "uid": "p2", "demographics": {}}])
+    first, second = read(read_mapped, path, mapping=mapping).personas
+    assert first.description == (
+        "Mira repairs bicycles. She dreads paperwork. She teaches children to ride. choir, knots."
+    )
+    assert (first.age, first.city) == (34, "Brno")
+    assert (second.age, second.city, second.description) == (None, None, first.description)
+
+
+def test_sentences_in_a_cell_of_a_table_are_sentences(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("persona\n\"['i keep bees .', 'i swim before dawn .']\"\n", encoding="utf-8")
+    persona = only(read(read_mapped, tmp_path / "rows.csv", mapping={"description": "persona"}))
+    assert persona.description == "i keep bees . i swim before dawn ."
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"description": "profile.boi"}, {"age": "demographics.agee"}, {"description": ["profile.bio", "profile.fax"]}],
+)
+def test_a_path_to_nothing_is_told_with_those_that_there_are(tmp_path: Path, changed: dict[str, Any]) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [NESTED])
+    with pytest.raises(SourceError, match=r"lacks the column .*found the columns uid, profile\.bio, profile\.facts"):
+        read(read_mapped, path, mapping={"description": "profile.bio", **changed})
+
+
+def test_only_a_description_is_of_several_columns(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [NESTED])
+    with pytest.raises(ConfigError, match="found several for city"):
+        read(read_mapped, path, mapping={"description": "profile.bio", "city": ["a", "b"]})

@@ -86,6 +86,10 @@ class PerLanguage(Section):
         return self.en + self.zh
 
 
+PathInRow = Annotated[str, AfterValidator(_path_in_row)]
+"""Where in a row a value stands (see `sources.paths`)."""
+
+
 class Source(Section):
     """Where rows come from: a local file, or a dataset of the hub at a pinned revision."""
 
@@ -132,8 +136,8 @@ class PersonaSource(Source):
     reader: Literal["nemotron", "personamem", "mapped"]
     where: dict[str, list[Annotated[str, BeforeValidator(_as_written)]]] = {}
     """Only rows whose column holds one of these values."""
-    mapping: dict[str, str] = {}
-    """For `mapped`: our column → theirs."""
+    mapping: dict[str, PathInRow | Annotated[list[PathInRow], Field(min_length=1)]] = {}
+    """For `mapped`: our column → theirs, or the path to it; a description may be of several."""
 
     @property
     def names_language(self) -> bool:
@@ -161,8 +165,6 @@ class InspirationSource(Source):
         return self
 
 
-PathInRow = Annotated[str, AfterValidator(_path_in_row)]
-"""Where in a row a value stands (see `sources.paths`)."""
 ShapeName = Literal["utterances", "sharegpt", "messages", "turns", "dailydialog", "personachat", "samsum", "rows"]
 DialoguePart = Literal[
     "dialogue",
