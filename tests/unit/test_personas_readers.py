@@ -600,3 +600,16 @@ def test_only_a_description_is_of_several_columns(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "rows.jsonl", [NESTED])
     with pytest.raises(ConfigError, match="found several for city"):
         read(read_mapped, path, mapping={"description": "profile.bio", "city": ["a", "b"]})
+
+
+def test_personas_in_a_language_that_the_build_leaves_out_are_none(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"d": "Mira repairs bicycles."}, {"d": "她在港口修自行车。"}])
+    reading = Reading("p", languages=["en"])
+    source = PersonaSource(pool="p", reader="mapped", path=str(path), mapping={"description": "d"})
+    assert [each.language for each in read_mapped([source], reading) if each is not None] == ["en"]
+    assert reading.filtered["language"] == 1
+    released = write_jsonl(tmp_path / "released.jsonl", [personamem_row()])
+    other = Reading("p", languages=["zh"])
+    source = PersonaSource(pool="p", reader="personamem", path=str(released))
+    assert not list(filter(None, read_personamem([source], other)))
+    assert other.filtered["language"] == 1

@@ -72,6 +72,9 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+Languages = Annotated[list[InLanguage], Field(min_length=1), EachOnce]
+
+
 class PerLanguage(Section):
     """A number for each language; the benchmark has them 1:1."""
 
@@ -226,6 +229,7 @@ class BudgetSection(Section):
 
 class RunSection(Section):
     seed: int
+    languages: Annotated[Languages, Knob]  # stands in the counts and `languages` of the stages
     benchmark: Annotated[Literal["both", "demo", "eyt"], Knob]  # which stages run, not what they write
     fresh: bool
     budget: Annotated[BudgetSection, Knob]  # when to stop
@@ -346,6 +350,8 @@ class NearSection(Section):
 
 class PersonasSection(BatchableSection):
     sources: list[PersonaSource]
+    languages: Languages = ["en", "zh"]
+    """Rows in others are left out; what `run.languages` says."""
     dedup: DedupSection
     pool_size: Positive
     if_short: Literal["fail", "warn"]
@@ -376,6 +382,8 @@ class TurnsBounded(Section):
 
 class ScenesSection(TurnsBounded, BatchableSection):
     sources: Annotated[list[SceneSource], EachOnce]
+    languages: Languages = ["en", "zh"]
+    """As that of `personas`."""
     max_characters: Positive
     near_duplicate: Share
     sample: Annotated[PerLanguage, HowMany]

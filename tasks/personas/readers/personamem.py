@@ -20,7 +20,7 @@ from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, open_source
 from tasks.foundation.sources.literals import parse_literal, parse_object
-from tasks.foundation.sources.values import row_language
+from tasks.foundation.sources.values import refuse_other, row_language
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
@@ -117,6 +117,7 @@ def _gather(
     known = gathered.get(text_of(value.get("persona_id")) or "")
     if known is None:
         persona = parse_persona(value, language)
+        refuse_other(persona.language, reading.languages)
         known = gathered[persona.source_key] = _Gathered(content, {version: persona}, (persona.raw, version))
     elif known.content != content:
         raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
