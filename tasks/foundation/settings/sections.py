@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from tasks.foundation import ROOT
+from tasks.foundation import locate
 from tasks.foundation.tables.languages import language_named
 from tasks.foundation.tables.types import Language
 
@@ -126,7 +126,7 @@ class Source(Section):
     @property
     def file(self) -> Path | None:
         """The local file, absolute; None for a hub dataset."""
-        return None if self.path is None else ROOT / self.path
+        return None if self.path is None else locate(self.path)
 
 
 def _as_written(value: object) -> object:
@@ -295,7 +295,7 @@ class TextLimitsSection(Section):
 
 class EncoderSection(Section):
     """What texts of each language are compared with: an encoder of the catalogue by name, or by its folder's path
-    (which has a slash in it); null: by their characters."""
+    (which has a slash in it); `words`: by counts of their words, without weights; null: by their characters."""
 
     en: str
     zh: str | None
@@ -309,7 +309,7 @@ class EncoderSection(Section):
     @staticmethod
     def folder(encoder: str) -> Path | None:
         """The folder, absolute; None for an encoder of the catalogue."""
-        return ROOT / encoder if "/" in encoder else None
+        return locate(encoder) if "/" in encoder else None
 
 
 class StageSection(Section):
