@@ -16,13 +16,16 @@ import numpy as np
 from tasks.foundation.stats.bootstrap import (
     FEWEST,
     Bootstrap,
+    Cut,
     Design,
     Part,
     differences,
+    effects_of,
     intervals_of,
     share_equal,
     spread,
-    two_sided_p,
+    two_sided_ps,
+    values_of,
     widening,
 )
 from tasks.foundation.stats.sums import Formula, sum_rows
@@ -45,11 +48,13 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonSide:
-    """One side of a comparison: a metric's columns and counts summed by dialogue, [clusters, k] and [clusters]."""
+    """One side of a comparison: a metric's columns and counts summed by dialogue, [clusters, k] and [clusters]; and
+    what the columns hardly differ from."""
 
     sums: np.ndarray
     n: np.ndarray
     formula: Formula
+    cut: Cut | None = None
 
     @staticmethod
     def of(observed: Observed, places: np.ndarray, clusters: np.ndarray, size: int) -> ComparisonSide:
@@ -60,6 +65,8 @@ class ComparisonSide:
 
     def where(self, mask: np.ndarray) -> ComparisonSide:
         """With only the dialogues of a mask [clusters]."""
+        if not self.n[~mask].any() and not self.sums[~mask].any():
+            return self
         return ComparisonSide(self.sums * mask[:, None], self.n * mask, self.formula)
 
     @property
@@ -96,14 +103,17 @@ class Paired:
             both = (a.n > 0) & (b.n > 0)
             counted.append(np.bincount(design.strata[both], minlength=len(design.rows)))
             pools = np.nonzero(counted[-1])[0].tolist()
-            parts += [Part(side.where(both).sums, side.formula, pools) for side in (a, b)]
+            shared = (side.where(both) for side in (a, b))
+            parts += [Part(side.sums, side.formula, pools, side.cut) for side in shared]
         parts = share_equal(parts)
-        whole = np.array([part.value(design) for part in parts])
-        resampled = np.stack(bootstrap.distributions(parts, design), axis=1)
-        found, drawn = differences(whole[0::2], whole[1::2]), differences(resampled[:, 0::2], resampled[:, 1::2])
-        of_each = {id(part): part.effects(design) for part in {id(part): part for part in parts}.values()}
-        added = np.stack([of_each[id(part)] for part in parts], axis=1)
-        effects = added[:, 0::2] - added[:, 1::2]
+        different = {id(part): part for part in parts}
+        places = {part: place for place, part in enumerate(different)}
+        one, other = np.array([places[id(part)] for part in parts]).reshape(-1, 2).T
+        parts = list(different.values())
+        whole, resampled = values_of(parts, design), np.stack(bootstrap.distributions(parts, design))
+        found, drawn = differences(whole[one], whole[other]), differences(resampled[one], resampled[other]).T
+        added = effects_of(parts, design)
+        effects = added[:, one] - added[:, other]
         dialogues = np.array([int(each.sum()) for each in counted])
         enough = np.array([each.any() and int(each[each > 0].min()) >= FEWEST for each in counted])
         return Paired(found, drawn, effects, widening(effects, design), dialogues, enough)
@@ -111,8 +121,7 @@ class Paired:
     def measure(self) -> list[Difference]:
         """Each difference by itself, with its interval and p."""
         drawn = spread(self.resampled, self.whole, self.by)
-        each = zip(self.whole, drawn.T, self.dialogues, self.enough, strict=True)
-        return [_difference(float(whole), drawn, int(n), bool(enough)) for whole, drawn, n, enough in each]
+        return _differences(self.whole, drawn.T, self.dialogues, self.enough)
 
 
 def paired_differences(
@@ -127,25 +136,32 @@ def unpaired_differences(
 ) -> list[Difference]:
     """The difference of each pair, each side over the dialogues it has."""
     resampled = bootstrap.distributions([Part(side.sums, side.formula) for pair in pairs for side in pair])
-    found = []
-    for place, (a, b) in enumerate(pairs):
-        whole = (np.atleast_1d(side.formula(side.sums.sum(axis=0))) for side in (a, b))
-        value = float(differences(*whole)[0])
-        distribution = differences(resampled[2 * place], resampled[2 * place + 1])
-        enough = min(a.dialogues, b.dialogues) >= FEWEST
-        found.append(_difference(value, distribution, int(((a.n > 0) | (b.n > 0)).sum()), enough))
-    return found
+    if not pairs:
+        return []
+    wholes = np.array([float(side.formula(side.sums.sum(axis=0))) for pair in pairs for side in pair])
+    drawn = np.stack(resampled)
+    return _differences(
+        differences(wholes[0::2], wholes[1::2]),
+        differences(drawn[0::2], drawn[1::2]),
+        np.array([((a.n > 0) | (b.n > 0)).sum() for a, b in pairs]),
+        np.array([min(a.dialogues, b.dialogues) >= FEWEST for a, b in pairs]),
+    )
 
 
-def _difference(value: float, distribution: np.ndarray, n: int, enough: bool) -> Difference:
-    if not np.isfinite(value):
-        return Difference(None, None, None, None, n)
-    if not enough:
-        return Difference(value, None, None, None, n)
-    interval, p = intervals_of([distribution])[0], two_sided_p(distribution)
-    if interval is None:
-        return Difference(value, None, None, p, n)
-    return Difference(value, interval.low, interval.high, p, n)
+def _differences(whole: np.ndarray, drawn: np.ndarray, n: np.ndarray, enough: np.ndarray) -> list[Difference]:
+    """Each difference [k] with the interval and p of its resampled ones [k, resamples]."""
+    known = np.isfinite(whole)
+    told = known & enough
+    return [
+        Difference(
+            float(whole[place]) if known[place] else None,
+            interval.low if interval and told[place] else None,
+            interval.high if interval and told[place] else None,
+            p if told[place] else None,
+            int(n[place]),
+        )
+        for place, (interval, p) in enumerate(zip(intervals_of(list(drawn)), two_sided_ps(drawn), strict=True))
+    ]
 
 
 def find_best(metric: str, values: Mapping[str, float | None]) -> str | None:

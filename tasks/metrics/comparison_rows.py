@@ -8,15 +8,16 @@ together, and their ranks hold together. All other metrics are descriptive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, product
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from tasks.foundation.stats.agreement import Agreed
-from tasks.foundation.stats.bootstrap import Design, Part, errors_of, intervals_of, resampled_errors
+from tasks.foundation.stats.bootstrap import Cut, Design, Part, errors_of, intervals_of, resampled_errors
 from tasks.foundation.stats.multiplicity import ROUNDING, find_apart, holm, least_holm
 from tasks.foundation.stats.ranks import kendall_rows, spearman_rows
 from tasks.foundation.tables.evaluation import Comparison, ComparisonKind, Rank
@@ -37,7 +38,11 @@ RANK_STATISTICS = {"spearman": spearman_rows, "kendall": kendall_rows}
 FEWEST_RANKED = 3
 """Two targets are in the same order, or in the other: no correlation."""
 
+MANY = 40
+"""Clusters of which a resample surely draws some that are not among a given quarter."""
+
 Benchmark = Literal["demo", "eyt"]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,24 +89,39 @@ class Comparer:
         nothing at all is never the best.
         """
         compared = _comparable(observed)
-        for key, mask in self.measurer.units.cells(groups):
-            members = members_of(self.measurer, mask)
-            failed = self.measurer.units.failed(members)
-            measured = {
-                target: self.measurer.measure(compared, _mask(places, len(mask))) for target, places in members.items()
-            }
-            alike = _under_like_conditions(members, self.measurer)
-            found: list[Compared] = []
-            for (place, each), targets in product(enumerate(compared), alike):
-                values = {target: measured[target][place].value for target in targets}
-                best = find_best(each.metric, {target: values[target] for target in targets if target not in failed})
-                if best is None:
-                    continue
-                others = [target for target in targets if target != best and values[target] is not None]
-                pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
-                for other, difference in zip(others, _paired(pairs, members, self.measurer), strict=True):
-                    found.append(Compared(each.metric, (best, other), difference, each.panel if each.partly else ()))
+        for key, found in self._each(groups, lambda mask: self._with_best(compared, mask)):
             yield from self._rows("best", key, found)
+
+    def _each(
+        self, groups: Sequence[Breakdown], find: Callable[[np.ndarray], Result]
+    ) -> Iterator[tuple[Mapping[str, str], Result]]:
+        """What is found of each cell of the groups (a mask of units): once, of several that hold the same units."""
+        known: dict[bytes, Result] = {}
+        for key, mask in self.measurer.units.cells(groups):
+            cell = np.packbits(mask).tobytes()
+            if cell not in known:
+                known[cell] = find(mask)
+            yield key, known[cell]
+
+    def _with_best(self, compared: Sequence[Observed], mask: np.ndarray) -> list[Compared]:
+        """The best target of a cell with every other, by each metric."""
+        members = members_of(self.measurer, mask)
+        failed = self.measurer.units.failed(members)
+        measured = {
+            target: self.measurer.measure(compared, _mask(places, len(mask))) for target, places in members.items()
+        }
+        alike = _under_like_conditions(members, self.measurer)
+        found: list[Compared] = []
+        for (place, each), targets in product(enumerate(compared), alike):
+            values = {target: measured[target][place].value for target in targets}
+            best = find_best(each.metric, {target: values[target] for target in targets if target not in failed})
+            if best is None:
+                continue
+            others = [target for target in targets if target != best and values[target] is not None]
+            pairs = [(Arm(each, members[best]), Arm(each, members[other])) for other in others]
+            for other, difference in zip(others, _paired(pairs, members, self.measurer), strict=True):
+                found.append(Compared(each.metric, (best, other), difference, each.panel if each.partly else ()))
+        return found
 
     def compare_pairs(
         self,
@@ -112,7 +132,8 @@ class Comparer:
     ) -> Iterator[Comparison]:
         """For each pair (of thinking: the model that thinks, the same one that does not) of which both are targets: the
         first less the second."""
-        for key, mask in self.measurer.units.cells(groups):
+
+        def find(mask: np.ndarray) -> list[Compared]:
             members = members_of(self.measurer, mask)
             there = [pair for pair in pairs if members.keys() >= set(pair)]
             found: list[Compared] = []
@@ -120,6 +141,9 @@ class Comparer:
                 arms = [(Arm(each, members[a]), Arm(each, members[b])) for a, b in there]
                 for pair, difference in zip(there, _paired(arms, members, self.measurer), strict=True):
                     found.append(Compared(each.metric, pair, difference, each.panel if each.partly else ()))
+            return found
+
+        for key, found in self._each(groups, find):
             yield from self._rows(kind, key, found)
 
     def compare_pools(self, observed: Sequence[Observed]) -> Iterator[Comparison]:
@@ -146,7 +170,8 @@ class Comparer:
 
     def compare_judges(self, pairs: Sequence[JudgePair], groups: Sequence[Breakdown]) -> Iterator[Comparison]:
         """Each metric that has a better end, for each target: judge a's value less judge b's on the same judgements."""
-        for pair, (key, mask) in product(pairs, list(self.measurer.units.cells(groups))):
+
+        def find(pair: JudgePair, mask: np.ndarray) -> list[Compared]:
             members = members_of(self.measurer, mask)
             found: list[Compared] = []
             for a, b in zip(pair.metrics_a, pair.metrics_b, strict=True):
@@ -155,7 +180,11 @@ class Comparer:
                 arms = [(Arm(a, places), Arm(b, places)) for places in members.values()]
                 for target, difference in zip(members, _paired(arms, members, self.measurer), strict=True):
                     found.append(Compared(a.metric, (target, target), difference))
-            yield from self._rows("judges", key, found, (pair.judge_a, pair.judge_b))
+            return found
+
+        for pair in pairs:
+            for key, found in self._each(groups, partial(find, pair)):
+                yield from self._rows("judges", key, found, (pair.judge_a, pair.judge_b))
 
     def _rows(
         self,
@@ -225,14 +254,19 @@ class Comparer:
         compared = _comparable(observed)
         families = [[each for each in compared if each.metric in self.primary]]
         families += [[each] for each in compared if each.metric not in self.primary]
-        for key, mask in self.measurer.units.cells(groups):
+
+        def find(mask: np.ndarray) -> tuple[set[str], list[_Standing]]:
             members = members_of(self.measurer, mask)
-            failed = self.measurer.units.failed(members)
+            found: list[_Standing] = []
             for targets, family in product(_under_like_conditions(members, self.measurer), families):
                 places = {target: members[target] for target in targets}
                 standing = [_Standing.of(each, places, self.measurer) for each in family]
-                _tell_apart(standing, self.measurer)
-                yield from ((key, failed, each) for each in standing)
+                _tell_apart(standing, self.primary, self.measurer)
+                found += standing
+            return self.measurer.units.failed(members), found
+
+        for key, (failed, found) in self._each(groups, find):
+            yield from ((key, failed, each) for each in found)
 
     def _pairs(self, key: Mapping[str, str], standing: _Standing) -> Iterator[Comparison]:
         """The pairs of a standing that have something in common."""
@@ -272,7 +306,7 @@ class _Standing:
     values: dict[str, float]
     surely: dict[str, list[int]]
     told: list[tuple[Compared, bool]]
-    """The pairs, each with whether its two are surely not equal."""
+    """The pairs by a primary metric, each with whether its two are surely not equal."""
 
     @staticmethod
     def of(observed: Observed, places: Mapping[str, np.ndarray], measurer: CellMeasurer) -> _Standing:
@@ -292,16 +326,14 @@ class _Standing:
         return list(combinations(self.values, 2))
 
 
-def _tell_apart(several: Sequence[_Standing], measurer: CellMeasurer) -> None:
+def _tell_apart(several: Sequence[_Standing], primary: Sequence[str], measurer: CellMeasurer) -> None:
     """Counts who is surely ahead of whom, all pairs of all these metrics together."""
     paired, errors, drawn_errors = [], [], []
     for each in several:
         present = _clusters_of([each.places[target] for target in each.values], measurer)
-        sides = []
-        for one, other in each.pairs:
-            arms = _shared(Arm(each.observed, each.places[one]), Arm(each.observed, each.places[other]), measurer)
-            sides.append((_side(arms[0], present, measurer), _side(arms[1], present, measurer)))
+        arms = {target: Arm(each.observed, each.places[target]) for target in each.values}
         design = _design(present, measurer)
+        sides = _sides([(arms[one], arms[other]) for one, other in each.pairs], present, design, measurer)
         paired.append(Paired.of(sides, measurer.bootstrap, design))
         errors.append(errors_of(paired[-1].effects, design) * paired[-1].by)
         drawn_errors.append(resampled_errors(paired[-1].effects, design, measurer.bootstrap))
@@ -311,11 +343,14 @@ def _tell_apart(several: Sequence[_Standing], measurer: CellMeasurer) -> None:
     drawn, of_drawn = (np.concatenate(each, axis=1) for each in ([one.resampled for one in paired], drawn_errors))
     apart = iter(find_apart(whole, np.concatenate(errors), drawn, of_drawn))
     for each, differences in zip(several, paired, strict=True):
-        for (one, other), found in zip(each.pairs, differences.measure(), strict=True):
-            surely = bool(next(apart))
-            each.told.append((Compared(each.observed.metric, (one, other), found), surely))
-            if surely:
-                ahead, behind = (one, other) if each.sign * (found.difference or 0.0) > 0 else (other, one)
+        surely = [bool(next(apart)) for _ in each.pairs]
+        if each.observed.metric in primary:
+            compared = zip(each.pairs, differences.measure(), strict=True)
+            found = [Compared(each.observed.metric, pair, difference) for pair, difference in compared]
+            each.told += zip(found, surely, strict=True)
+        for (one, other), difference, differs in zip(each.pairs, differences.whole, surely, strict=True):
+            if differs:
+                ahead, behind = (one, other) if each.sign * difference > 0 else (other, one)
                 each.surely[behind][0] += 1
                 each.surely[ahead][1] += 1
 
@@ -386,9 +421,38 @@ def _paired(
     The resamples are over the clusters of all `members`, so that all comparisons of a cell meet the same ones.
     """
     present = _clusters_of(list(members.values()), measurer)
-    shared = (_shared(one, other, measurer) for one, other in pairs)
-    sides = [(_side(one, present, measurer), _side(other, present, measurer)) for one, other in shared]
-    return paired_differences(sides, measurer.bootstrap, _design(present, measurer))
+    design = _design(present, measurer)
+    return paired_differences(_sides(pairs, present, design, measurer), measurer.bootstrap, design)
+
+
+def _sides(
+    pairs: Sequence[tuple[Arm, Arm]], present: np.ndarray, design: Design, measurer: CellMeasurer
+) -> list[tuple[ComparisonSide, ComparisonSide]]:
+    """The two sides of each pair, each over what both have, and told as what is left of all that its arm has."""
+    tasks, n_tasks = measurer.units.tasks, measurer.units.n_tasks
+    arms = {id(arm): arm for pair in pairs for arm in pair}
+    counted = {one: arm.places[arm.observed.n[arm.places] > 0] for one, arm in arms.items()}
+    has = {one: _mask(tasks[places], n_tasks) for one, places in counted.items()}
+    wholes = {one: _side(Arm(arm.observed, counted[one]), present, measurer).sums for one, arm in arms.items()}
+    of_task = np.full(n_tasks, -1)
+    for places in counted.values():
+        of_task[tasks[places]] = np.searchsorted(present, measurer.units.clusters[places])
+    lacking = {one: _few(np.unique(of_task[~its & (of_task >= 0)]), design) for one, its in has.items()}
+
+    def side(its: int, other: int) -> ComparisonSide:
+        places = counted[its][has[other][tasks[counted[its]]]]
+        found, rows = _side(Arm(arms[its].observed, places), present, measurer), lacking[other]
+        return found if rows is None else replace(found, cut=Cut(wholes[its], rows))
+
+    return [(side(id(one), id(other)), side(id(other), id(one))) for one, other in pairs]
+
+
+def _few(rows: np.ndarray, design: Design) -> np.ndarray | None:
+    """Clusters, if they are few of every stratum: where a resample might draw no others, what is left of a sum that
+    ought to be 0 would be rounding."""
+    of_each = np.bincount(design.strata[rows], minlength=len(design.rows))
+    few = all(not some or (4 * some <= len(all_) >= MANY) for some, all_ in zip(of_each, design.rows, strict=True))
+    return rows if few else None
 
 
 def _shared(one: Arm, other: Arm, measurer: CellMeasurer) -> tuple[Arm, Arm]:

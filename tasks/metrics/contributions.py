@@ -170,7 +170,7 @@ def _eyt_metrics(eyt: EytBench, drifts: pl.DataFrame, cut: Mapping[str, Any], me
         return compute_simulator_metrics(study, eyt.settings.mattr_window)
     trajectory = stored_trajectory(study, drifts)
     if cut:
-        return compute_sliced_metrics(study, trajectory, eyt.panel_turns, eyt.settings.panel_rule)
+        return list(compute_sliced_metrics(study, trajectory, eyt.panel_turns, eyt.settings.panel_rule))
     return [*compute_objective_metrics(study, trajectory), *eyt.judged(eyt.panel)]
 
 

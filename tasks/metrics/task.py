@@ -29,6 +29,8 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
+from threadpoolctl import threadpool_limits
+
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest, seed_of
 from tasks.foundation.llm.models import ModelSpec
@@ -116,8 +118,13 @@ def check(context: StageContext) -> None:
             )
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def prepare(context: StageContext) -> Prepared:
-    """Everything; there are no items to work on."""
+    """Everything; there are no items to work on.
+
+    On one thread: the matrix products are many and small, and threads of BLAS that wait for the next one keep
+    processors busy that others could use.
+    """
     settings = context.settings
     bootstrap = Bootstrap(settings.metrics.resamples, seed_of(settings.run.seed, "metrics"))
     tried = {table: context.members(table) for table in MADE_FOR_TARGETS}

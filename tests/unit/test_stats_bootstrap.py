@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.foundation.stats.bootstrap import Bootstrap, Design, Part, intervals_of, share_equal, two_sided_p
+from tasks.foundation.stats.bootstrap import (
+    Bootstrap,
+    Cut,
+    Design,
+    Part,
+    effects_of,
+    intervals_of,
+    share_equal,
+    two_sided_p,
+    two_sided_ps,
+    values_of,
+)
 from tasks.foundation.stats.multiplicity import holm
 from tasks.foundation.stats.ranks import kendall_tau, levels, rank_flips, spearman_by_group
 from tasks.foundation.stats.sums import by_cluster, difference, macro_f1, mean_of_means, ratio
@@ -203,3 +214,40 @@ def test_an_empty_choice_of_strata_is_not_all_of_them() -> None:
     sums, formula = np.ones((4, 2)), ratio()
     whole, none = share_equal([Part(sums, formula, None), Part(sums, formula, [])])
     assert whole is not none
+
+
+def test_sums_told_by_what_they_hardly_differ_from_have_the_same_resamples() -> None:
+    generator = np.random.default_rng(11)
+    design = Design(np.repeat([0, 1], [50, 70]))
+    rows, others = np.array([2, 49, 50, 119]), np.array([7])
+    plain, cut = [], []
+    for where, strata in ((rows, None), (rows[:2], (0,)), (others, (1, 0)), (rows[:0], None)):
+        whole = np.stack([generator.normal(size=120), generator.integers(1, 5, 120)], axis=1)
+        sums = whole.copy()
+        sums[where] *= [[0.5, 0.0]]
+        plain.append(Part(sums, ratio(2.0), strata))
+        cut.append(Part(sums, plain[-1].formula, strata, Cut(whole, others if where is others else rows)))
+    assert np.allclose(BOOTSTRAP.distributions(cut, design), BOOTSTRAP.distributions(plain, design), atol=1e-12)
+
+
+def test_parts_are_worked_out_together_as_they_are_one_by_one() -> None:
+    generator = np.random.default_rng(12)
+    design = Design(np.array([0, 1] * 6))
+    formulas = [(ratio(), 2), (ratio(3.0), 2), (macro_f1(3), 9), (difference(), 4)]
+    parts = [
+        Part(generator.integers(0, 4, (12, k)).astype(float), formula, strata)
+        for formula, k in formulas * 40
+        for strata in (None, (1,), ())
+    ]
+    parts.append(Part(np.zeros((12, 2)), formulas[0][0]))
+    alone = [part.value(design) for part in parts], np.stack([part.effects(design) for part in parts], axis=1)
+    assert np.array_equal(values_of(parts, design), alone[0], equal_nan=True)
+    assert np.array_equal(effects_of(parts, design), alone[1])
+    drawn = Bootstrap(30, 2).distributions(parts, design)
+    assert np.allclose(drawn, [Bootstrap(30, 2).distributions([part], design)[0] for part in parts], equal_nan=True)
+
+
+def test_every_row_has_its_own_p() -> None:
+    # four below 0 of ten: 2 * (4 + 1) / 11; of the two that are defined, none is: 2 * (0 + 1) / 3
+    rows = np.array([[-1.0] * 4 + [1.0] * 6, [1.0, 2.0] + [np.nan] * 8, [np.nan] * 10])
+    assert two_sided_ps(rows) == [pytest.approx(10 / 11), pytest.approx(2 / 3), None]

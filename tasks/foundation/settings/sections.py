@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -50,6 +51,12 @@ def kept_by(if_none: str) -> int:
     return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
 
 
+def _path_in_row(path: str) -> str:
+    if not path.strip() or path.count("[") != path.count("]") or re.search(r"\[(?!-?\d*\])", path):
+        raise ValueError(f"{path!r} is no path: expected one such as profile.age, messages[].content or turns[-1].text")
+    return path
+
+
 def _each_once(entries: list[Any]) -> list[Any]:
     twice = dict.fromkeys(str(entry) for entry in entries if entries.count(entry) > 1)
     if twice:
@@ -86,6 +93,8 @@ class Source(Section):
     hub: str | None = None
     revision: str | None = None
     split: str | None = None
+    table: str | None = None
+    """Of a database, where it has several; of a workbook its sheet."""
     limit: Positive | None = None
     licence: str = "unknown"
     language: InLanguage | None = None
@@ -152,13 +161,49 @@ class InspirationSource(Source):
         return self
 
 
+PathInRow = Annotated[str, AfterValidator(_path_in_row)]
+"""Where in a row a value stands (see `sources.paths`)."""
+ShapeName = Literal["utterances", "sharegpt", "messages", "turns", "dailydialog", "personachat", "samsum", "rows"]
+DialoguePart = Literal[
+    "dialogue",
+    "speakers",
+    "speakers_before",
+    "narrative",
+    "split",
+    "language",
+    "group_by",
+    "order_by",
+    "rows",
+]
+
+
 class SceneSource(Source):
     corpus: Slug
-    reader: Literal["soda", "lccc", "jsonl"]
+    reader: Literal["soda", "lccc", "jsonl", "mapped"] = "mapped"
+    shape: ShapeName | None = None
+    """For `mapped` (`jsonl` is the same): a common shape by its name; null: recognised from the first rows."""
+    mapping: dict[DialoguePart, PathInRow] = {}
+    """For `mapped`, where the rows are of no common shape: what we need → the path at which it stands in theirs."""
 
     @property
     def name(self) -> str:
         return self.corpus
+
+    @model_validator(mode="after")
+    def _dialogue_mapped(self) -> Self:
+        if self.mapping and "dialogue" not in self.mapping:
+            raise ValueError(f"`mapping` must have 'dialogue', found only {', '.join(self.mapping)}")
+        if "order_by" in self.mapping and "group_by" not in self.mapping:
+            raise ValueError("`order_by` orders the rows of a dialogue: expected `group_by` beside it")
+        if "speakers" in self.mapping and "speakers_before" in self.mapping:
+            raise ValueError(
+                "speakers are at a path (`speakers`) or in front of the text (`speakers_before`), found both"
+            )
+        given = [name for name in ("mapping", "shape") if getattr(self, name)]
+        if len(given) == 2 or (given and self.reader not in ("mapped", "jsonl")):
+            other = "both of them" if len(given) == 2 else f"reader {self.reader!r}, which knows its own"
+            raise ValueError(f"expected `mapping` or `shape` alone, of the reader 'mapped'; found {other}")
+        return self
 
 
 class RealUsersSource(Source):

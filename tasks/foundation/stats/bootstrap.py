@@ -24,6 +24,8 @@ from tasks.foundation.stats.sums import Formula
 
 CONFIDENCE = 0.95
 _TAILS = [50 * (1 - CONFIDENCE), 100 - 50 * (1 - CONFIDENCE)]
+_AT_ONCE = 64
+"""Columns that a formula takes together: what fits a processor's cache."""
 FEWEST = 2
 """Clusters from which there is anything to resample."""
 SAME = 1e-12
@@ -58,31 +60,47 @@ class Design:
 
 
 @dataclass(frozen=True, eq=False)
+class Cut:
+    """Sums are those of something larger, `whole` [clusters, k], but for a few clusters: `rows` (places, ascending).
+    What parts have of one whole, and of one array of rows, is resampled together."""
+
+    whole: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
     """What is resampled: columns summed by cluster [clusters, k], and the formula of the value, which is the plain mean
-    of the formula's values in the strata; `strata`: only in these. NaN where one of them has none."""
+    of the formula's values in the strata; `strata`: only in these. NaN where one of them has none. `cut`: what the sums
+    hardly differ from; resamples are found sooner with it, and are the same but for rounding."""
 
     sums: np.ndarray
     formula: Formula
     strata: Sequence[int] | None = None
+    cut: Cut | None = None
+
+    @property
+    def how(self) -> tuple[Formula, Sequence[int] | None]:
+        """How its value is found from sums."""
+        return self.formula, self.strata
 
     def value(self, design: Design) -> float:
         """Over all clusters."""
         return float(self.average([np.atleast_2d(self.sums[rows].sum(axis=0)) for rows in design.rows])[0])
 
     def average(self, by_stratum: Sequence[np.ndarray]) -> np.ndarray:
-        """Sums of each stratum [n, k] → values [n]."""
+        """Sums of each stratum [..., k] → values [...]."""
         chosen = range(len(by_stratum)) if self.strata is None else self.strata
         values = [self.formula(by_stratum[stratum]) for stratum in chosen]
         if len(values) == 1:
             return values[0]
-        return np.mean(values, axis=0) if values else np.full(len(by_stratum[0]) if by_stratum else 1, np.nan)
+        return np.mean(values, axis=0) if values else np.full(by_stratum[0].shape[:-1] if by_stratum else 1, np.nan)
 
     def pulls(self, design: Design) -> np.ndarray:
         """The value less that without each cluster [clusters]; NaN where either is not defined, 0 of a cluster in none
         of the strata that count."""
         chosen = range(len(design.rows)) if self.strata is None else self.strata
-        found = np.zeros(len(self.sums))
+        found = np.zeros(self.sums.shape[:-1])
         for stratum in chosen:
             rows = design.rows[stratum]
             whole = self.sums[rows].sum(axis=0)
@@ -118,15 +136,42 @@ class Bootstrap:
             return [np.full(self.resamples, np.nan) for _ in parts]
         design = design or Design.simple(len(parts[0].sums))
         different = list({id(part): part for part in parts}.values())
-        table, places = _merge_equal(np.concatenate([part.sums for part in different], axis=1))
-        edges = np.cumsum([part.sums.shape[1] for part in different])[:-1]
-        columns = np.split(places, edges)
-        by_stratum = [self.counts(len(rows), stratum) @ table[rows] for stratum, rows in enumerate(design.rows)]
-        values = {
-            id(part): part.average([sums[:, its] for sums in by_stratum])
-            for part, its in zip(different, columns, strict=True)
-        }
+        wholes = [part.sums if part.cut is None else part.cut.whole for part in different]
+        arrays = {id(whole): whole for whole in wholes}
+        table, places = _merge_equal(np.concatenate(list(arrays.values()), axis=1))
+        edges = np.cumsum([whole.shape[1] for whole in arrays.values()])[:-1]
+        columns = dict(zip(arrays, np.split(places, edges), strict=True))
+        by_stratum = [table[rows].T @ self.counts(len(rows), stratum).T for stratum, rows in enumerate(design.rows)]
+        added = self._added(different, design)
+        values: dict[int, np.ndarray] = {}
+        for some in _alike(different):
+            its = np.stack([columns[id(wholes[place])] for place in some])
+            drawn = [sums[its] for sums in by_stratum]
+            for place, part in enumerate(different[each] for each in some):
+                for sums, more in zip(drawn, added.get(id(part), ()), strict=False):
+                    sums[place] += more
+            found = different[some[0]].average([np.moveaxis(sums, 1, 2) for sums in drawn])
+            values.update((id(different[place]), one) for place, one in zip(some, found, strict=True))
         return [values[id(part)] for part in parts]
+
+    def _added(self, parts: Sequence[Part], design: Design) -> dict[int, list[np.ndarray]]:
+        """What the resampled sums of each part that is cut have beyond those of its whole (a negative number where a
+        cluster adds less): by id, of each stratum [k, resamples]."""
+        alike: dict[int, list[tuple[Part, Cut]]] = {}
+        for part in parts:
+            if part.cut is not None:
+                alike.setdefault(id(part.cut.rows), []).append((part, part.cut))
+        added: dict[int, list[np.ndarray]] = {}
+        for cuts in alike.values():
+            rows = cuts[0][1].rows
+            beyond = np.concatenate([part.sums[rows] - cut.whole[rows] for part, cut in cuts], axis=1)
+            edges = np.cumsum([part.sums.shape[1] for part, _ in cuts])[:-1]
+            for stratum, of_stratum in enumerate(design.rows):
+                here = design.strata[rows] == stratum
+                counts = self.counts(len(of_stratum), stratum)[:, np.searchsorted(of_stratum, rows[here])]
+                for (part, _), found in zip(cuts, np.split(beyond[here].T @ counts.T, edges), strict=True):
+                    added.setdefault(id(part), []).append(found)
+        return added
 
     def interval(self, sums: np.ndarray, formula: Formula) -> Interval | None:
         """The 95 % percentile interval; None for fewer than two clusters and for all-equal input."""
@@ -141,6 +186,37 @@ def share_equal(parts: Sequence[Part]) -> list[Part]:
         strata = None if part.strata is None else tuple(part.strata)
         shared.append(known.setdefault((part.sums.tobytes(), part.formula, strata), part))
     return shared
+
+
+def values_of(parts: Sequence[Part], design: Design) -> np.ndarray:
+    """`Part.value` of each [parts]."""
+    found = np.full(len(parts), np.nan)
+    for some in _alike(parts):
+        sums = np.stack([parts[place].sums for place in some], axis=1)
+        found[some] = parts[some[0]].average([sums[rows].sum(axis=0) for rows in design.rows])
+    return found
+
+
+def effects_of(parts: Sequence[Part], design: Design) -> np.ndarray:
+    """`Part.effects` of each [clusters, parts]."""
+    found = np.zeros((len(design.strata), len(parts)))
+    for some in _alike(parts):
+        together = Part(np.stack([parts[place].sums for place in some], axis=1), *parts[some[0]].how)
+        found[:, some] = together.effects(design)
+    return found
+
+
+def _alike(parts: Sequence[Part]) -> list[list[int]]:
+    """The places of parts whose values are found in the same way, at most `_AT_ONCE` columns together."""
+    same: dict[object, list[int]] = {}
+    for place, part in enumerate(parts):
+        formula, strata = part.how
+        same.setdefault((formula, part.sums.shape, strata if strata is None else tuple(strata)), []).append(place)
+    found = []
+    for places in same.values():
+        several = max(1, _AT_ONCE // max(1, parts[places[0]].sums.shape[1]))
+        found += [places[start : start + several] for start in range(0, len(places), several)]
+    return found
 
 
 def _merge_equal(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -162,9 +238,9 @@ def intervals_of(distributions: Sequence[np.ndarray]) -> list[Interval | None]:
     for place in np.nonzero(~whole)[0]:
         values = table[place][np.isfinite(table[place])]
         ends[place] = np.percentile(values, _TAILS) if len(values) else np.nan
+    varying = _vary(table)
     return [
-        None if _varying(values) is None else Interval(float(low), float(high))
-        for values, (low, high) in zip(table, ends, strict=True)
+        Interval(float(low), float(high)) if varies else None for varies, (low, high) in zip(varying, ends, strict=True)
     ]
 
 
@@ -180,12 +256,13 @@ def errors_of(effects: np.ndarray, design: Design) -> np.ndarray:
 
 def resampled_errors(effects: np.ndarray, design: Design, bootstrap: Bootstrap) -> np.ndarray:
     """The same of every resample [resamples, k]."""
-    squared = np.zeros((bootstrap.resamples, effects.shape[1]))
+    squared = np.zeros((effects.shape[1], bootstrap.resamples))
     for stratum, rows in enumerate(design.rows):
         n, counts = len(rows), bootstrap.counts(len(rows), stratum)
-        centred = effects[rows] - effects[rows].mean(axis=0)
-        squared += (counts @ centred**2 - (counts @ centred) ** 2 / n) * n / max(n - 1, 1)
-    return np.sqrt(np.maximum(squared, 0.0))
+        centred = (effects[rows] - effects[rows].mean(axis=0)).T
+        sums = centred @ counts.T
+        squared += (centred**2 @ counts.T - sums**2 / n) * (n / max(n - 1, 1))
+    return np.sqrt(np.maximum(squared, 0.0)).T
 
 
 def widening(effects: np.ndarray, design: Design) -> np.ndarray:
@@ -246,19 +323,25 @@ def differences(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def two_sided_p(distribution: np.ndarray) -> float | None:
     """p of "no difference" from resampled differences: 2 · (the smaller tail beyond 0, 0 included, + 1) /
     (resamples + 1), at most 1, so never 0. None when no value is defined."""
-    values = distribution[np.isfinite(distribution)]
-    if not len(values):
-        return None
-    tail = min(int((values <= 0).sum()), int((values >= 0).sum()))
-    return min(1.0, 2 * (tail + 1) / (len(values) + 1))
+    return two_sided_ps(distribution[None])[0]
 
 
-def _varying(distribution: np.ndarray) -> np.ndarray | None:
-    values = distribution[np.isfinite(distribution)]
-    if len(values) == 0:
-        return None
-    spread = float(np.ptp(values))
-    return None if spread <= SAME * max(1.0, float(np.abs(values).max())) else values
+def two_sided_ps(distributions: np.ndarray) -> list[float | None]:
+    """`two_sided_p` of each row of [k, resamples]."""
+    finite = np.isfinite(distributions)
+    tails = [(finite & beyond).sum(axis=1) for beyond in (distributions <= 0, distributions >= 0)]
+    defined = finite.sum(axis=1)
+    p = np.minimum(1.0, 2 * (np.minimum(*tails) + 1) / (defined + 1))
+    return [float(one) if n else None for one, n in zip(p, defined, strict=True)]
+
+
+def _vary(table: np.ndarray) -> np.ndarray:
+    """Which rows of [k, resamples] have defined values that differ."""
+    defined = np.isfinite(table)
+    least, most = np.where(defined, table, np.inf).min(axis=1), np.where(defined, table, -np.inf).max(axis=1)
+    with np.errstate(invalid="ignore"):
+        varies: np.ndarray = most - least > SAME * np.maximum(1.0, np.maximum(np.abs(least), np.abs(most)))
+    return varies & defined.any(axis=1)
 
 
 @lru_cache(maxsize=16)
