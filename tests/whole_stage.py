@@ -46,18 +46,20 @@ async def bring_up_to_date(run: StageRun, shards_at_once: int) -> Commit:
 
 
 async def run_chain(arguments: list[str]) -> None:
-    """What of the chain of build main is not up to date, of arguments as `colloquy run` has them."""
+    """What of the chain is not up to date, of arguments as `colloquy run` has them: --profile, --build, --set."""
     from flows import chain
     from flows.chain.options import RunOptions
 
     given = list(pairwise(arguments))
     (profile,) = [value for name, value in given if name == "--profile"]
     settings = [value for name, value in given if name == "--set"]
+    build = next((value for name, value in given if name == "--build"), "main")
     workspace = chain.open_workspace(RunOptions(profile=profile, set=settings))
-    for stage in map(chain.stage, chain.names()):
+    benchmark = workspace.settings.run.benchmark
+    for stage in (stage for stage in map(chain.stage, chain.names()) if stage.serves(benchmark)):
         for member in stage.members(workspace.settings):
             last = chain.ends_chain(stage.name)
-            with StageRun.open(stage, workspace, "main", member, ends_chain=last) as run:
+            with StageRun.open(stage, workspace, build, member, ends_chain=last) as run:
                 if not run.up_to_date:
                     await bring_up_to_date(run, workspace.settings.run.concurrent_shards)
     workspace.close()

@@ -13,6 +13,7 @@ from tasks.foundation import weights
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.llm.models import Models, load_models
 from tasks.foundation.settings import Settings, load_settings
+from tasks.foundation.texts.word_encoder import WORDS
 
 app = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True, add_completion=False)
 
@@ -51,7 +52,8 @@ def weights_needed(settings: Settings, models: Models) -> list[str]:
     """Names of the weights that a run cannot do without: of the settings' models and of the English encoder."""
     used = [models[alias] for alias in chain.roles_by_alias(settings)]
     names: Sequence[str] = [spec.weights for spec in used if spec.weights is not None]
-    encoders = [] if settings.encoder.folder(settings.encoder.en) else [settings.encoder.en]
+    encoder = settings.encoder.en
+    encoders = [] if encoder == WORDS or settings.encoder.folder(encoder) else [encoder]
     return list(dict.fromkeys([*names, *encoders]))
 
 

@@ -73,6 +73,12 @@ def release(
     contact_data: Annotated[
         bool, typer.Option("--keep-contact-data", help="Leave addresses and numbers of people in the texts.")
     ] = False,
+    material: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--check-against", metavar="PATH", help="Training material that must hold nothing of it; may be repeated."
+        ),
+    ] = None,
     push_to: Annotated[
         str | None, typer.Option("--push-to-hub", metavar="OWNER/NAME", help="Send it to this dataset of the hub.")
     ] = None,
@@ -84,12 +90,14 @@ def release(
     layout = Layout.default()
     name = choose_build(layout, build)
     if format_ == "original":
+        if material:
+            raise ConfigError("--check-against is for a release with a card: expected it without --format original")
         if push_to:
             raise ConfigError("--push-to-hub sends a release with a card: expected it without --format original")
         written = releases.write_original_release(layout, name, folder)
     else:
         form = releases.ReleaseForm(version, results, contact_data)
-        written = releases.write_release(layout, name, folder, LOCAL_PROVIDERS, form)
+        written = releases.write_release(layout, name, folder, LOCAL_PROVIDERS, form, material or ())
     for table, rows in written.items():
         typer.echo(f"{table:<40}{rows:>8,} rows")
     typer.echo(f"released build {name} to {folder}")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from flows.server import environment
-from tasks.foundation import ROOT
+from tasks.foundation import FOLDER, ROOT
 from tasks.foundation.errors import StoreError
 from tasks.foundation.ids import digest
 
@@ -114,7 +114,7 @@ def _declared(entry: Mapping[str, Any]) -> DeclaredDeployment:
     flow = getattr(importlib.import_module(module), function)
     facts = {
         "entry": entry,
-        "folder": str(ROOT),
+        "folder": str(FOLDER),
         "form": parameter_schema(flow).model_dump(mode="json"),
         "description": flow.description,
     }
@@ -232,10 +232,11 @@ def heartbeat_of(deployment: DeploymentResponse) -> timedelta:
 def _deploy(api: str, wanted: Sequence[DeclaredDeployment]) -> None:
     """Prefect's own `deploy` of these deployments."""
     names = [word for each in wanted for word in ("--name", each.full_name)]
+    file = str(ROOT / "prefect.yaml")
     done = subprocess.run(
-        [sys.executable, "-m", "prefect", "--no-prompt", "deploy", *names],
-        cwd=ROOT,
-        env={**os.environ, environment.API_URL: api, "PWD": str(ROOT)},
+        [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file", file, *names],
+        cwd=FOLDER,
+        env={**os.environ, environment.API_URL: api, "PWD": str(FOLDER)},
         capture_output=True,
         text=True,
         check=False,

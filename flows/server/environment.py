@@ -1,7 +1,7 @@
 """Prefect's environment, settled before Prefect is imported, and the server that is there, if any.
 
-Whatever the user has set stays. Prefect's own files go to `.prefect` in the checkout, so that a clone
-never touches, or is touched by, another project's server.
+Whatever the user has set stays. Prefect's own files go to `.prefect` in the checkout, or in the current folder of an
+installed package, so that a clone never touches, or is touched by, another project's server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.foundation import ROOT
+from tasks.foundation import FOLDER
 from tasks.foundation.errors import ConfigError, StoreError
 
 API_URL = "PREFECT_API_URL"
@@ -28,7 +28,7 @@ OUR_LOGGERS = ("flows", "tasks")
 """The loggers above all of ours."""
 
 DEFAULTS = {
-    "PREFECT_HOME": str(ROOT / ".prefect"),
+    "PREFECT_HOME": str(FOLDER / ".prefect"),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
     # A server on a busy machine takes its time, and says that it does; the default of 20 s is too short.

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from flows.server import environment
 from flows.server.environment import LOOPBACK
-from tasks.foundation import ROOT
+from tasks.foundation import FOLDER
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -56,8 +56,8 @@ def start(
             host,
             *(["--temporary"] if temporary else []),
         ],
-        cwd=ROOT,
-        env={ORIGINS: ",".join(own_origins(port)), **os.environ, **quiet, "PWD": str(ROOT)},
+        cwd=FOLDER,
+        env={ORIGINS: ",".join(own_origins(port)), **os.environ, **quiet, "PWD": str(FOLDER)},
         stdin=subprocess.PIPE if temporary else subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT if output else None,

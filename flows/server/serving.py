@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from flows.server import environment, local_server, viewing
 from flows.server.deployments import POOL, make_deployments
 from flows.server.environment import LOOPBACK
-from tasks.foundation import ROOT
+from tasks.foundation import FOLDER
 from tasks.foundation.errors import BuildBusy, ConfigError, StoreError
 from tasks.foundation.store.files import private_file
 from tasks.foundation.store.layout import Layout
@@ -177,8 +177,8 @@ def _worker(output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Prefect's worker, in a session of its own: Ctrl-C is ours to pass on."""
     return subprocess.Popen(
         [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process"],
-        cwd=ROOT,
-        env={**os.environ, "PWD": str(ROOT)},
+        cwd=FOLDER,
+        env={**os.environ, "PWD": str(FOLDER)},
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,

@@ -70,6 +70,7 @@ def write_card(manifest: Mapping[str, Any], local_providers: Collection[str]) ->
         f"Every row carries the string `{manifest['canary']}`. Leave out of a training corpus what holds it.",
         "## Contact data",
         _contact_data(manifest["contact_data_hidden"]),
+        *_material(manifest["checked_against"]),
         "## Sources",
         _table(("source", "from", "revision", "split", "licence", "rows in the build", "used here"), sources)
         if sources
@@ -136,6 +137,16 @@ def _contact_data(hidden: Mapping[str, int]) -> str:
         return "Nothing was hidden: none was found, or whoever released this kept it."
     counts = ", ".join(f"{kind} {n:,}" for kind, n in sorted(hidden.items()))
     return f"Texts were searched for contact data by its form; hidden behind placeholders such as `[email]`: {counts}."
+
+
+def _material(checked: Mapping[str, Any] | None) -> list[str]:
+    if checked is None:
+        return []
+    files = ", ".join(f"`{file}`" for file in checked["files"])
+    return [
+        f"Held against training material ({files}; {checked['rows']:,} rows, {checked['texts']:,} texts): none of them "
+        "has an id of the benchmark, or most of one of its texts."
+    ]
 
 
 def _costs(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -48,6 +48,7 @@ from tasks.judging.task import STAGE as JUDGING
 from tasks.metrics.task import STAGE as METRICS
 from tasks.release.card import write_card
 from tasks.release.contact_data import hide_in_rows
+from tasks.release.leaks import Checked, check_material
 from tasks.release.original import write_original
 from tasks.release.provenance import sources_of
 
@@ -55,6 +56,7 @@ FROZEN = ("awareness_items", "interaction_episodes", "chat_seeds", "persona_cand
 FORMAT = 2
 MANIFEST = "manifest.json"
 SPLIT = "test"
+LEAKS_SHOWN = 5
 CANARY = "canary"
 """The column that holds the canary string in released files."""
 
@@ -75,14 +77,21 @@ class ReleaseForm:
 
 
 def write_release(
-    layout: Layout, build: str, folder: Path, local_providers: Collection[str], form: ReleaseForm = ReleaseForm()
+    layout: Layout,
+    build: str,
+    folder: Path,
+    local_providers: Collection[str],
+    form: ReleaseForm = ReleaseForm(),
+    material: Sequence[Path] = (),
 ) -> dict[str, int]:
     """Write the frozen tables that a build has; returns their rows. The release warns of models of `local_providers`.
 
-    Raises StoreError when the build does not exist or has none of them, or when the folder is not empty.
+    Raises StoreError when the build does not exist or has none of them, when the folder is not empty, or when training
+    `material` (files or folders) holds any of it.
     """
     commits = _open_build(layout, build, folder)
     tables, hidden = _frozen_tables(layout, build, commits, form)
+    checked = _refuse_leaks(check_material(tables, material)) if material else None
     canary = _make_canary(tables)
     files = {name: _write_table(folder, name, rows, canary) for name, rows in tables.items()}
     results = _write_results(layout, commits, folder) if form.results else {}
@@ -99,6 +108,7 @@ def write_release(
         },
         "results": results,
         "contact_data_hidden": dict(hidden),
+        "checked_against": checked,
         "licences_of_sources": _licences_in(tables),
         "sources": sources_of(layout, commits, tables),
         "stages": _makers(commits),
@@ -106,6 +116,22 @@ def write_release(
     write_text(folder / "README.md", folder, write_card(manifest, local_providers))
     write_text(folder / MANIFEST, folder, json.dumps(manifest, indent=1, ensure_ascii=False))
     return {name: rows.num_rows for name, rows in tables.items()}
+
+
+def _refuse_leaks(checked: Checked) -> dict[str, Any]:
+    """What a manifest says of the check; StoreError where the material holds anything of the benchmark."""
+    if checked.leaks:
+        shown = "; ".join(
+            f"{leak.id} ({leak.table}) in {leak.where}"
+            + ("" if leak.share is None else f", {100 * leak.share:.0f} % of its text")
+            for leak in checked.leaks[:LEAKS_SHOWN]
+        )
+        raise StoreError(
+            f"expected training material without anything of the benchmark, found {len(checked.leaks)} "
+            f"{'place' if len(checked.leaks) == 1 else 'places'} that hold some: {shown}. Take these rows out of the "
+            "material, or the items out of the benchmark."
+        )
+    return {"files": [Path(file).name for file in checked.files], "rows": checked.rows, "texts": checked.texts}
 
 
 def write_original_release(layout: Layout, build: str, folder: Path) -> dict[str, int]:

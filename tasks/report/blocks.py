@@ -83,7 +83,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number of a board. `note`: what is missing from it; `mark`: `best`, `ties`, `apart` or nothing."""
+    """One number of a board. `note`: what is missing from it; `mark`: `best`, `ties`, `apart` or nothing; `worst`:
+    where it could lie whatever the void ones were, where they are many."""
 
     value: str
     interval: str
@@ -92,6 +93,7 @@ class Score:
     mark: str = ""
     sort: float | None = None
     bar: Bar | None = None
+    worst: str = ""
 
 
 @dataclass(frozen=True, slots=True)

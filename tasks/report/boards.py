@@ -91,12 +91,14 @@ def read_board(answer: QueryResult, metrics: Sequence[str], facts: Mapping[str, 
 
 
 def order_targets(scores: Mapping[str, Mapping[str, Record]], headline: str) -> list[str]:
-    """Targets, the best on the headline metric first; those without a value last, then by name."""
+    """Targets by their rank on the headline metric, then by its value, the best first; those without a value last, then
+    by name. (A value may rest on judges that others lack; a rank does not.)"""
     sign = 1.0 if METRICS[headline].better == "low" else -1.0
 
-    def place(target: str) -> tuple[bool, float, str]:
-        value = scores[target].get(headline, {}).get("value")
-        return value is None, sign * (value or 0.0), target
+    def place(target: str) -> tuple[bool, int, float, str]:
+        record = scores[target].get(headline, {})
+        value = record.get("value")
+        return value is None, record.get("rank") or len(scores), sign * (value or 0.0), target
 
     return sorted(scores, key=place)
 
@@ -111,8 +113,8 @@ def say_who_leads(board: Board) -> str:
     value = numbers.number(record["value"], record["unit"])
     among = numbers.plural(record.get("ranked_among") or 1, "target")
     interval = numbers.interval(record["ci_low"], record["ci_high"], record["unit"])
-    said = f"Highest in {label}" if METRICS[board.headline].better == "high" else f"Lowest in {label}"
-    told = f"{said} of {among}: {best}, {value}{f' (95 % interval {interval})' if interval else ''}, n {record['n']}."
+    ends = f" (95 % interval {interval})" if interval else ""
+    told = f"First in {label} of {among}: {best}, {value}{ends}, n {record['n']}."
     others = [
         target for target in board.targets[1:] if (board.scores[target].get(board.headline) or {}).get("may_equal_best")
     ]
@@ -182,6 +184,7 @@ def make_score(record: Record | None, bar: Bar | None = None) -> Score:
         mark=_mark(record),
         sort=record["value"],
         bar=bar,
+        worst=numbers.interval(record.get("worst_low"), record.get("worst_high"), unit),
     )
 
 
@@ -194,9 +197,6 @@ def _name_gaps(record: Record) -> Iterator[str]:
         yield f"{numbers.count(record['units_void'])} of {numbers.count(record['units'])} {kind}void"
     elif record["n_fault"]:
         yield f"{numbers.count(record['n_fault'])} void"
-    if record.get("worst_low") is not None:
-        low, high = (numbers.number(record[end], record["unit"]) for end in ("worst_low", "worst_high"))
-        yield f"worst cases {low} to {high}"
     if record.get("absent_judges"):
         yield f"without {record['absent_judges']}"
     if record.get("behind_on_common"):
@@ -333,8 +333,8 @@ def _intervals(scores: Sequence[Score]) -> str:
         else ""
     )
     worst = (
-        " Worst cases: its value if all void ones had the lowest, or the highest value of the scale."
-        if any("worst cases" in one.note for one in scores)
+        " In red beside a score: where it could lie if all void ones had the lowest, or the highest value of the scale."
+        if any(one.worst for one in scores)
         else ""
     )
     bars = "Bars are intervals of 95\u00a0%, bootstrapped by dialogue; all bars of a column share one axis."

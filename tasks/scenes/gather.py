@@ -67,11 +67,11 @@ class Gathering:
 
     def read(self, number: int, source: SceneSource) -> None:
         """Reads a whole source, the `number`th. Raises SourceError for a problem of the whole source."""
-        read_rows, parse = READERS[source.reader]
+        rows, parse = READERS[source.reader](source)
         tally = SourceTally(f"{number} {source.corpus}", self._rejecting)
         waiting: list[_Usable] = []
         n_usable = characters = 0
-        for row in read_rows(source):
+        for row in rows:
             usable = tally.parse(row, lambda row: self._usable(row, parse(row), source))
             if usable is not None:
                 waiting.append(usable)

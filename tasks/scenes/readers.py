@@ -11,9 +11,10 @@ from typing import Any
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.sources import BadRow, SourceRow, Unwanted, open_source
-from tasks.foundation.sources.values import WHY, one_line, unless_blank
+from tasks.foundation.sources.values import WHY, one_line
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.languages import HAN, language_of
+from tasks.scenes.shapes import OWN, find_said, part_of, read_shaped, shape_of
 
 STAGE_NAME = "scenes"
 NO_SPLIT = "all"
@@ -30,6 +31,9 @@ class SourceDialogue:
     narrative: str | None = None
     split: str | None = None
     language: Any = None
+
+
+Parse = Callable[[SourceRow], SourceDialogue]
 
 
 def seed_row(dialogue: SourceDialogue, language: Language, source: SceneSource, index: int) -> dict[str, Any]:
@@ -128,25 +132,26 @@ def parse_lccc(row: SourceRow) -> SourceDialogue:
     return SourceDialogue(alternate_speakers(texts), texts, split=split)
 
 
-def open_dialogues(source: SceneSource) -> Iterator[SourceRow]:
-    """Any other corpus: objects with `dialogue` and, where there are any, `speakers`.
+def open_mapped(source: SceneSource) -> tuple[Iterator[SourceRow], Parse]:
+    """Any other corpus, of the shape that its settings name or else its first rows show.
 
     {"dialogue": ["Good morning , sir .", "There is one ."], "speakers": ["A", "B"]}
     """
-    return open_source(source, required=["dialogue"])
+    shape = shape_of(source)
+    return read_shaped(source, shape), lambda row: parse_dialogue(row, shape)
 
 
-def parse_dialogue(row: SourceRow) -> SourceDialogue:
+def parse_dialogue(row: SourceRow, shape: Mapping[str, str] = OWN) -> SourceDialogue:
     """The dialogue of a row, its spacing mended; without speakers two take turns."""
-    texts = parse_utterances(row.value["dialogue"], "dialogue")
-    speakers = unless_blank(row.value.get("speakers"))
+    said = find_said(row.value, shape)
+    texts = parse_utterances(said.texts, said.path)
     mend = rejoin if language_of(" ".join(texts)) == "zh" else tidy
     return SourceDialogue(
-        speakers=parse_speakers(speakers, texts) if speakers is not None else alternate_speakers(texts),
+        speakers=parse_speakers(said.speakers, texts) if said.speakers is not None else alternate_speakers(texts),
         texts=[mend(text) for text in texts],
-        narrative=_narrative(row.value),
-        split=_split(row.value),
-        language=row.value.get("language"),
+        narrative=_narrative({"narrative": part_of(row.value, shape, "narrative")}),
+        split=_split({"split": part_of(row.value, shape, "split")}),
+        language=part_of(row.value, shape, "language"),
     )
 
 
@@ -225,11 +230,10 @@ def tidy(text: str) -> str:
     return _RUN_ON.sub(r"\1 ", text)
 
 
-Read = Callable[[SceneSource], Iterator[SourceRow]]
-Parse = Callable[[SourceRow], SourceDialogue]
-READERS: dict[str, tuple[Read, Parse]] = {
-    "soda": (open_soda, parse_soda),
-    "lccc": (open_lccc, parse_lccc),
-    "jsonl": (open_dialogues, parse_dialogue),
+READERS: dict[str, Callable[[SceneSource], tuple[Iterator[SourceRow], Parse]]] = {
+    "soda": lambda source: (open_soda(source), parse_soda),
+    "lccc": lambda source: (open_lccc(source), parse_lccc),
+    "jsonl": open_mapped,
+    "mapped": open_mapped,
 }
-"""How each kind of corpus is read, and a row of it understood."""
+"""For each kind of corpus: its rows, and how one is understood."""

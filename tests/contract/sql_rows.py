@@ -254,6 +254,7 @@ def _evaluation() -> Rows:
             _row(
                 "comparisons", **{**none, "kind": kind, "pool": pool, "pool_b": pool_b}, language=None, is_primary=True
             )
+            | (dict.fromkeys(("p_holm", "p_holm_least")) if kind == "pairs" else {})
             for kind, pool, pool_b in (
                 ("best", "x", None),
                 ("pairs", None, None),

@@ -6,15 +6,18 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from flows import chain
 from flows.chain.options import RunOptions
 from tasks.foundation import ROOT
 from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.run.context import Workspace
+from tasks.foundation.settings.sections import SceneSource
 from tasks.foundation.stage import Prepared, Stage
 from tasks.foundation.store.layout import Layout
 from tasks.personas.task import STAGE as PERSONAS
+from tasks.scenes.readers import READERS, SourceDialogue
 from tasks.scenes.task import STAGE as SCENES
 from tests.unit.source_stages import FakeContext, rows_of
 
@@ -76,3 +79,31 @@ def test_its_entry_for_a_model_of_ones_own_is_one(tmp_path: Path) -> None:
     (entry,) = (block for block in BLOCKS if block.startswith("models:"))
     (tmp_path / "models.yaml").write_text(entry, encoding="utf-8")
     assert all_models(layout)["house-writer"].family == "llama"
+
+
+def dialogues_of(source: SceneSource) -> list[SourceDialogue]:
+    rows, parse = READERS[source.reader](source)
+    return [parse(row) for row in rows]
+
+
+def test_its_rows_of_common_shapes_are_recognised(tmp_path: Path) -> None:
+    (lines,) = re.findall(r"```jsonl\n(.*?)```", GUIDE, flags=re.S)
+    named = re.findall(r"`(\w+)`", GUIDE.partition("a row of ")[2].partition("```")[0])
+    assert len(named) == len(lines.splitlines()) == 6
+    for name, line in zip(named, lines.splitlines(), strict=True):
+        (tmp_path / "row.jsonl").write_text(line, encoding="utf-8")
+        path = str(tmp_path / "row.jsonl")
+        for shape in (None, name):
+            (found,) = dialogues_of(SceneSource(corpus="x", path=path, shape=shape))
+            assert len(found.texts) == 3
+            assert len(set(found.speakers)) == 2
+
+
+def test_its_rows_of_utterances_and_its_mapping_are_read(tmp_path: Path) -> None:
+    utterances, source, rows = re.findall(r"```text\n(.*?)```", GUIDE, flags=re.S)
+    (tmp_path / "rows.csv").write_text(utterances, encoding="utf-8")
+    (tmp_path / "calls.json").write_text(rows, encoding="utf-8")
+    settings = yaml.safe_load(source.replace("mine/", f"{tmp_path}/"))
+    for each in (SceneSource(corpus="x", path=str(tmp_path / "rows.csv")), SceneSource.model_validate(settings)):
+        (found,) = dialogues_of(each)
+        assert (len(found.texts), len(set(found.speakers))) == (3, 2)

@@ -1,21 +1,16 @@
-"""Encoders for tests: one that counts words and needs no weights, and real ones of a few thousand random weights.
+"""Encoders for tests: real ones of a few thousand random weights.
 
-The latter lie in folders as sentence-transformers writes them (tokenizer, network, pooling, normalising); their vectors
+They lie in folders as sentence-transformers writes them (tokenizer, network, pooling, normalising); their vectors
 mean nothing. One is of MiniLM's kind, one of the multilingual kind, which has another tokenizer, other special pieces
 and numbers places otherwise. What they are made with is imported when one is written: it takes seconds.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
-
-from tasks.foundation.texts.encoder import Encoder, LongTexts
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -24,32 +19,6 @@ WORDS = ["the", "a", "person", "likes", "long", "walks", "tea", "river", "works"
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,!?他在医院工作多年喜欢喝茶散步河边يعملفيمستشفىصغ"
 DIMENSIONS = 32
 PIECES = 48
-
-
-class WordEncoder(Encoder):
-    """Vectors of word counts: texts that share most words are close. Needs no weights."""
-
-    fingerprint = "words"
-    dimensions = 384
-
-    def __init__(self) -> None:
-        super().__init__("words")
-
-    def with_long_texts(self, long_texts: LongTexts) -> Encoder:
-        return self
-
-    def _encode_new(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], np.ndarray]]:
-        if texts:
-            yield range(len(texts)), np.stack([self.encode_alone(text).astype(np.float32) for text in texts])
-
-    def encode_alone(self, text: str) -> np.ndarray:
-        vector = np.zeros(384)
-        for word in text.lower().split():
-            vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % 384] += 1.0
-        return vector / max(np.linalg.norm(vector), 1e-9)
-
-    def count_pieces(self, texts: Sequence[str]) -> list[int]:
-        return [len(text.split()) for text in texts]
 
 
 def write_encoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path:

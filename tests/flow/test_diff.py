@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -15,16 +16,23 @@ import pytest
 
 from flows import colloquy
 from tasks.foundation import ROOT
+from tests.whole_stage import run_chain
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A build, one that was judged otherwise, and one with longer conversations for other seeds."""
     root = tmp_path_factory.mktemp("builds")
-    half = {"run.benchmark": "eyt"}
-    colloquy.run("test", "one", root=root, settings=half)
-    colloquy.run("test", "judged", root=root, settings={**half, "judging.temperature": 0.3})
-    colloquy.run("test", "longer", root=root, settings={**half, "conversation.max_turns": 6, "chatseeds.per_pool": 4})
+    builds = {
+        "one": [],
+        "judged": ["judging.temperature=0.3"],
+        "longer": ["conversation.max_turns=6", "chatseeds.per_pool=4"],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLLOQUY_ARTIFACTS", str(root))
+        for name, settings in builds.items():
+            given = [part for each in ("run.benchmark=eyt", *settings) for part in ("--set", each)]
+            asyncio.run(run_chain(["--profile", "test", "--build", name, *given]))
     yield root
 
 

@@ -15,9 +15,9 @@ from tasks.foundation.errors import ColloquyError
 from tasks.foundation.run.context import Workspace
 from tasks.foundation.run.stage_run import StageRun
 from tasks.foundation.store.layout import Layout
+from tasks.foundation.texts.word_encoder import WordEncoder
 from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.task import STAGE as SCENES
-from tests.fakes.encoders import WordEncoder
 
 SMALL = ("personas.characters={en: 0, zh: 0}", "personas.pool_size=5", "scenes.sample={en: 1, zh: 1}")
 STAGES = {"personas": PERSONAS, "scenes": SCENES}

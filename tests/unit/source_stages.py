@@ -24,7 +24,7 @@ from tasks.foundation.tables import TABLES, Row, Table
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.similarity import Similarity, similarity_of
-from tests.fakes.encoders import WordEncoder
+from tasks.foundation.texts.word_encoder import WordEncoder
 
 SAMPLE = ROOT / "configs" / "sample"
 

@@ -17,7 +17,7 @@ from tasks.foundation.texts.dedupe import find_duplicates
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.minhash import in_common, sequences
 from tasks.foundation.texts.similarity import ByCharacters, Similarity, mean_cosine, measure_likeness, sampled_pairs
-from tests.fakes.encoders import WordEncoder
+from tasks.foundation.texts.word_encoder import WordEncoder
 
 NEAR = NearSection(cosine=0.85, jaccard=0.6)
 WORDS = WordEncoder()

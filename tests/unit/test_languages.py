@@ -16,9 +16,9 @@ from tasks.foundation.settings.sections import NearSection
 from tasks.foundation.tables.languages import language_named
 from tasks.foundation.texts.dedupe import find_duplicates
 from tasks.foundation.texts.languages import language_of
+from tasks.foundation.texts.word_encoder import WordEncoder
 from tasks.personas.task import STAGE as PERSONAS
 from tasks.scenes.task import STAGE as SCENES
-from tests.fakes.encoders import WordEncoder
 from tests.unit.source_stages import SAMPLE, FakeContext, rows_of, write_jsonl
 
 PEOPLE = {

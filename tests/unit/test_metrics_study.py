@@ -446,7 +446,11 @@ def comparison(name: str, a: str, b: str, **key: Any) -> Any:
 def compared(found_by: Prepared, name: str, a: str, b: str, **key: Any) -> Any:
     absent = dict.fromkeys(("pool", "pool_b", "language", "judge_a", "judge_b"))
     wanted = {"metric": name, "target_a": a, "target_b": b, **absent, **key}
-    found = [row for row in found_by.rows["comparisons"] if all(getattr(row, each) == wanted[each] for each in wanted)]
+    found = [
+        row
+        for row in found_by.rows["comparisons"]
+        if all(getattr(row, each) == wanted[each] for each in wanted) and (row.kind != "pairs" or "kind" in key)
+    ]
     assert len(found) == 1, (wanted, len(found))
     return found[0]
 
@@ -475,6 +479,23 @@ def test_holm_is_over_the_other_targets_and_the_primary_metrics_together() -> No
     assert [row.p_holm_least for row in rows] == pytest.approx([8 / 2001, 8 / 2001])
     other = comparison("ficr", "bob", "ann")
     assert other.is_primary and other.p_holm == pytest.approx(max(other.p, 8 / 2001), rel=1e-3)
+
+
+def test_every_two_targets_are_head_to_head_on_the_primary_metrics() -> None:
+    """As the ranks have it: who is surely behind of how many."""
+    found = prepared().rows
+    pairs = [row for row in found["comparisons"] if row.kind == "pairs" and not row.pool and not row.language]  # type: ignore[attr-defined]
+    assert {row.metric for row in pairs} == {"satisfaction", "ficr"}
+    assert {(row.target_a, row.target_b) for row in pairs} == {("ann", "bob"), ("ann", "cat"), ("bob", "cat")}
+    assert all(row.is_primary and row.p_holm is None and row.p_holm_least is None for row in pairs)
+    for rank in found["ranks"]:  # type: ignore[attr-defined]
+        if rank.is_primary and not rank.pool and not rank.language:
+            mine = [row for row in pairs if row.metric == rank.metric and rank.target in (row.target_a, row.target_b)]
+            better = [row for row in mine if row.is_apart and (row.difference < 0) == (row.target_a == rank.target)]
+            assert rank.rank_low == 1 + len(better)
+    twin = comparison("satisfaction", "ann", "bob", kind="best")
+    one = comparison("satisfaction", "ann", "bob", kind="pairs")
+    assert (one.difference, one.ci_low, one.ci_high, one.p) == (twin.difference, twin.ci_low, twin.ci_high, twin.p)
 
 
 def test_what_is_tested_is_what_was_named() -> None:

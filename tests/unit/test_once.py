@@ -16,8 +16,8 @@ from tasks.foundation.settings import load_settings
 from tasks.foundation.settings.sections import Source
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources import BadRow, open_source
+from tasks.foundation.sources.literals import parse_object
 from tasks.personas.readers.occupations import occupation_mapping
-from tasks.personas.readers.values import parse_object
 from tasks.scenes.wanted import filter_rules
 
 

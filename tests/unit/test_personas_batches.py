@@ -15,16 +15,17 @@ from tasks.foundation import ROOT
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.settings.strict_yaml import load_yaml
 from tasks.foundation.sources import BadRow
+from tasks.foundation.sources.literals import parse_list, parse_literal
 from tasks.foundation.sources.values import one_line
 from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.word_encoder import WordEncoder
 from tasks.foundation.weights import missing
 from tasks.personas import candidates as gathering
 from tasks.personas.candidates import PieceCounter, chunk_personas
 from tasks.personas.readers.occupations import describe_coverage, occupation_mapping
 from tasks.personas.readers.reading import Persona
-from tasks.personas.readers.values import AGE_BUCKETS, age_bucket, age_or_none, parse_list, parse_literal
+from tasks.personas.readers.values import AGE_BUCKETS, age_bucket, age_or_none
 from tasks.personas.task import STAGE
-from tests.fakes.encoders import WordEncoder
 from tests.made_up_rows import make_nemotron, personamem_rows
 from tests.pool_checks import check_pools
 from tests.unit.source_stages import FakeContext, rows_of, write_jsonl

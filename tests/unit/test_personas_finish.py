@@ -20,9 +20,9 @@ from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.parts import read_part
 from tasks.foundation.tables import TABLES
 from tasks.foundation.tables.personas import Character
+from tasks.foundation.texts.word_encoder import WordEncoder
 from tasks.personas.characters import measure_coverage, pool_values
 from tasks.personas.task import STAGE, written_of
-from tests.fakes.encoders import WordEncoder
 from tests.fakes.scripted import ScriptedProvider
 from tests.unit.dialogue_rows import character
 from tests.unit.source_stages import FakeContext

@@ -15,8 +15,8 @@ from tasks.foundation.errors import StoreError
 from tasks.foundation.texts import similarity
 from tasks.foundation.texts.dedupe import deduplicate
 from tasks.foundation.texts.encoder import Encoder
+from tasks.foundation.texts.word_encoder import WordEncoder
 from tasks.personas.rethreshold import count_remaining, load_pool
-from tests.fakes.encoders import WordEncoder
 from tests.unit.evaluation_build import Bench, persona
 
 TEXTS = {

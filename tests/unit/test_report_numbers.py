@@ -187,7 +187,7 @@ def test_who_leads_is_said_with_those_that_may_be_as_good(ties: list[str], says:
     board = read_board(answered(*records), ["ficr"])
     assert board is not None
     told = say_who_leads(board)
-    assert told.startswith("Highest in FICR of 3 targets: a, 0.750, n 4.")
+    assert told.startswith("First in FICR of 3 targets: a, 0.750, n 4.")
     assert told.endswith(says)
     alone = read_board(answered(ranked("a", None, 1)), ["ficr"])
     assert alone is not None and say_who_leads(alone) == "No target has a score of FICR."

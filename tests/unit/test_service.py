@@ -117,7 +117,7 @@ def test_a_deployments_version_changes_with_what_the_code_says_of_it_and_with_no
     first, *others = [deployments._declared(each).version for each in (entry, more_env, tagged)]
     assert first == deployments._declared(copy.deepcopy(entry)).version
     assert len({first, *others}) == 3
-    monkeypatch.setattr(deployments, "ROOT", Path("/elsewhere"))
+    monkeypatch.setattr(deployments, "FOLDER", Path("/elsewhere"))
     assert deployments._declared(entry).version != first
 
 

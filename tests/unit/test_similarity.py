@@ -15,8 +15,8 @@ from tasks.foundation.settings import load_settings
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.similarity import ByCharacters, describe, similarity_of
+from tasks.foundation.texts.word_encoder import WordEncoder
 from tasks.personas.task import STAGE
-from tests.fakes.encoders import WordEncoder
 from tests.unit.source_stages import FakeContext, rows_of, write_jsonl
 from tests.unit.test_near_texts import NURSE, TEACHER, changed
 

@@ -244,7 +244,7 @@ def test_a_json_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rows.xlsx"
+    path = tmp_path / "rows.docx"
     path.write_text("x")
     with pytest.raises(SourceError, match=r"expected \.jsonl"):
         find_files(path)

@@ -209,8 +209,8 @@ def _bundled(source: AnySource, limit: int) -> AnySource:
         reader = "nemotron" if hasattr(source, "pool") else "soda"
     changes: dict[str, Any] = {"path": f"configs/sample/{SAMPLES[reader]}", "hub": None, "split": None}
     changes |= {"reader": reader, "limit": limit, "language": None}
-    if hasattr(source, "where"):
-        changes |= {"where": {}, "mapping": {}}
+    for name, unset in (("where", {}), ("mapping", {}), ("shape", None)):
+        changes |= {name: unset} if hasattr(source, name) else {}
     return source.model_copy(update=changes)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from tasks.foundation import ROOT
+from tasks.foundation import locate
 from tasks.foundation.tables.languages import language_named
 from tasks.foundation.tables.types import Language
 
@@ -50,6 +51,12 @@ def kept_by(if_none: str) -> int:
     return 0 if if_none == "fail" else int(if_none.removeprefix("keep "))
 
 
+def _path_in_row(path: str) -> str:
+    if not path.strip() or path.count("[") != path.count("]") or re.search(r"\[(?!-?\d*\])", path):
+        raise ValueError(f"{path!r} is no path: expected one such as profile.age, messages[].content or turns[-1].text")
+    return path
+
+
 def _each_once(entries: list[Any]) -> list[Any]:
     twice = dict.fromkeys(str(entry) for entry in entries if entries.count(entry) > 1)
     if twice:
@@ -86,6 +93,8 @@ class Source(Section):
     hub: str | None = None
     revision: str | None = None
     split: str | None = None
+    table: str | None = None
+    """Of a database, where it has several; of a workbook its sheet."""
     limit: Positive | None = None
     licence: str = "unknown"
     language: InLanguage | None = None
@@ -110,7 +119,7 @@ class Source(Section):
     @property
     def file(self) -> Path | None:
         """The local file, absolute; None for a hub dataset."""
-        return None if self.path is None else ROOT / self.path
+        return None if self.path is None else locate(self.path)
 
 
 def _as_written(value: object) -> object:
@@ -152,13 +161,49 @@ class InspirationSource(Source):
         return self
 
 
+PathInRow = Annotated[str, AfterValidator(_path_in_row)]
+"""Where in a row a value stands (see `sources.paths`)."""
+ShapeName = Literal["utterances", "sharegpt", "messages", "turns", "dailydialog", "personachat", "samsum", "rows"]
+DialoguePart = Literal[
+    "dialogue",
+    "speakers",
+    "speakers_before",
+    "narrative",
+    "split",
+    "language",
+    "group_by",
+    "order_by",
+    "rows",
+]
+
+
 class SceneSource(Source):
     corpus: Slug
-    reader: Literal["soda", "lccc", "jsonl"]
+    reader: Literal["soda", "lccc", "jsonl", "mapped"] = "mapped"
+    shape: ShapeName | None = None
+    """For `mapped` (`jsonl` is the same): a common shape by its name; null: recognised from the first rows."""
+    mapping: dict[DialoguePart, PathInRow] = {}
+    """For `mapped`, where the rows are of no common shape: what we need → the path at which it stands in theirs."""
 
     @property
     def name(self) -> str:
         return self.corpus
+
+    @model_validator(mode="after")
+    def _dialogue_mapped(self) -> Self:
+        if self.mapping and "dialogue" not in self.mapping:
+            raise ValueError(f"`mapping` must have 'dialogue', found only {', '.join(self.mapping)}")
+        if "order_by" in self.mapping and "group_by" not in self.mapping:
+            raise ValueError("`order_by` orders the rows of a dialogue: expected `group_by` beside it")
+        if "speakers" in self.mapping and "speakers_before" in self.mapping:
+            raise ValueError(
+                "speakers are at a path (`speakers`) or in front of the text (`speakers_before`), found both"
+            )
+        given = [name for name in ("mapping", "shape") if getattr(self, name)]
+        if len(given) == 2 or (given and self.reader not in ("mapped", "jsonl")):
+            other = "both of them" if len(given) == 2 else f"reader {self.reader!r}, which knows its own"
+            raise ValueError(f"expected `mapping` or `shape` alone, of the reader 'mapped'; found {other}")
+        return self
 
 
 class RealUsersSource(Source):
@@ -244,7 +289,7 @@ class TextLimitsSection(Section):
 
 class EncoderSection(Section):
     """What texts of each language are compared with: an encoder of the catalogue by name, or by its folder's path
-    (which has a slash in it); null: by their characters."""
+    (which has a slash in it); `words`: by counts of their words, without weights; null: by their characters."""
 
     en: str
     zh: str | None
@@ -258,7 +303,7 @@ class EncoderSection(Section):
     @staticmethod
     def folder(encoder: str) -> Path | None:
         """The folder, absolute; None for an encoder of the catalogue."""
-        return ROOT / encoder if "/" in encoder else None
+        return locate(encoder) if "/" in encoder else None
 
 
 class StageSection(Section):

@@ -1,4 +1,4 @@
-"""Rows of local files (parquet, json, jsonl, csv, plain or .gz) and of hub datasets, one at a time.
+"""Rows of local files (texts, plain or packed, tables, databases) and of hub datasets, one at a time.
 
 A file that cannot be used as a whole raises SourceError: absent, empty, cut short, not UTF-8, without a
 column that is needed, or with a filter that selects nothing. A bad row is yielded with its `problem` and

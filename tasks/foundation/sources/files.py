@@ -8,57 +8,61 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
+import io
+import itertools
 import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings.strict_yaml import load_yaml
-from tasks.foundation.sources.formats import parse_json, read_batches, read_json_rows
+from tasks.foundation.sources.formats import parse_json, read_json_rows
 from tasks.foundation.sources.rows import Problem, SourceRow
+from tasks.foundation.sources.tabular import BOOKS, DATABASES, read_table, refuse_twice
+from tasks.foundation.sources.tabular import FILES as TABLE_FILES
 
-PARQUET_BATCH = 1024
-"""Rows of a parquet file held in memory at once."""
-READ_AHEAD = 2**20
-"""Bytes of each parquet column read at once; row groups may be far larger."""
 SHOWN_TEXT = 200
 """Characters shown of a line that cannot be parsed."""
 CSV_FIELD_LIMIT = 16 * 2**20
-NO_DATA = ("dataset_infos.json", "dataset_info.json", "state.json")
+PACKED = (".gz", ".zst")
+NO_DATA = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 """Files that tools put beside data."""
+_BY_NAME = frozenset((*DATABASES, *BOOKS))
+"""Kinds that a folder may hold beside data: they are read where they are named themselves."""
 
 Opener = Callable[[], IO[bytes]]
 
 
-def read_file(path: Path, label: str, columns: Sequence[str] = ()) -> Iterator[SourceRow]:
+def read_file(path: Path, label: str, columns: Sequence[str] = (), table: str | None = None) -> Iterator[SourceRow]:
     """Rows of one file in order, named "<label>:<line>"; SourceError when it is empty, cut short or not UTF-8.
 
-    `columns` names what is needed; a parquet file that has them all is read no further than that.
+    `columns` names what is needed; a parquet file that has them all is read no further than that. `table` names the
+    table of a database, or the sheet of a workbook.
     """
     if path.stat().st_size == 0:
         raise SourceError(f"source file {path} is empty: expected rows, found 0 bytes. Fetch or write it again.")
-    if kind_of(path) == ".parquet":
-        return _read_parquet(path, label, columns)
+    if kind_of(path) in TABLE_FILES:
+        return read_table(path, label, columns, table)
     return TEXT_READERS[kind_of(path)](_read_lines(lambda: path.open("rb"), str(path)), str(path), label)
 
 
 def read_jsonl(open_file: Opener, name: str, label: str) -> Iterator[SourceRow]:
-    """Rows of a file of JSON lines, wherever it is opened from; gunzipped where its name ends in .gz."""
+    """Rows of a file of JSON lines, wherever it is opened from; unpacked where its name ends in .gz or .zst."""
     return _read_jsonl(_read_lines(open_file, name), name, label)
 
 
 def kind_of(path: Path, *, strict: bool = True) -> str:
     """What a file's name says it is; for a kind that cannot be read SourceError, or "" unless `strict`."""
-    name = path.with_suffix("") if path.suffix == ".gz" else path
+    name = path.with_suffix("") if path.suffix in PACKED else path
     kind = name.suffix.lower()
-    if kind in TEXT_READERS or (kind == ".parquet" and path.suffix != ".gz"):
+    if kind in TEXT_READERS or (kind in TABLE_FILES and path.suffix not in PACKED):
         return kind
     if not strict:
         return ""
@@ -69,7 +73,7 @@ def kind_of(path: Path, *, strict: bool = True) -> str:
 
 
 def list_kinds() -> str:
-    return ", ".join([*TEXT_READERS, ".parquet"]) + " (text files also with .gz)"
+    return ", ".join([*TEXT_READERS, *TABLE_FILES]) + f" (text files also with {' or '.join(PACKED)})"
 
 
 Lines = Iterator[tuple[int, str]]
@@ -106,17 +110,17 @@ def _read_json(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
         ) from None
 
 
-def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
+def _read_csv(lines: Lines, name: str, label: str, separator: str = ",") -> Iterator[SourceRow]:
     csv.field_size_limit(CSV_FIELD_LIMIT)
-    reader = csv.reader((line for _, line in lines), strict=True)
+    reader = csv.reader((line for _, line in lines), strict=True, delimiter=separator)
     try:
         header = next(reader)
     except (StopIteration, csv.Error) as error:
         raise SourceError(
             f"source file {name} has no header line: expected column names, found {error or 'nothing'}."
         ) from None
-    _refuse_twice(header, name)
-    _refuse_other_separators(header, name)
+    refuse_twice(header, name)
+    _refuse_other_separators(header, name, separator)
     index = 0
     while True:
         first = reader.line_num + 1
@@ -136,21 +140,14 @@ def _read_csv(lines: Lines, name: str, label: str) -> Iterator[SourceRow]:
         index += 1
 
 
-def _refuse_other_separators(header: Sequence[str], name: str) -> None:
-    found = [separator for separator in ";\t" if separator in header[0]] if len(header) == 1 else []
+def _refuse_other_separators(header: Sequence[str], name: str, separator: str) -> None:
+    others = [other for other in ";\t," if other != separator]
+    found = [other for other in others if other in header[0]] if len(header) == 1 else []
     if found:
+        right = "commas" if separator == "," else "tabs"
         raise SourceError(
-            f"source file {name}: expected columns separated by commas, found the one column {header[0][:60]!r}. Write "
-            f"it with commas instead of {found[0]!r}, or as jsonl or parquet."
-        )
-
-
-def _refuse_twice(columns: Sequence[str], name: str) -> None:
-    twice = sorted({column for column in columns if columns.count(column) > 1})
-    if twice:
-        raise SourceError(
-            f"source file {name}: expected each column once, found {', '.join(map(repr, twice))} more than once. "
-            "Rename one of them."
+            f"source file {name}: expected columns separated by {right}, found the one column {header[0][:60]!r}. "
+            f"Write it with {right} instead of {found[0]!r}, or as jsonl or parquet."
         )
 
 
@@ -161,20 +158,6 @@ def _csv_row(header: list[str], fields: list[str], index: int, where: str) -> So
     return SourceRow(index, where, problem=Problem("schema", reason), text=",".join(fields)[:SHOWN_TEXT])
 
 
-def _read_parquet(path: Path, label: str, columns: Sequence[str]) -> Iterator[SourceRow]:
-    try:
-        with pq.ParquetFile(path, buffer_size=READ_AHEAD) as file:
-            _refuse_twice(file.schema_arrow.names, str(path))
-            known = set(columns) <= set(file.schema_arrow.names)
-            needed = list(columns) if columns and known else None
-            yield from read_batches(file.iter_batches(PARQUET_BATCH, columns=needed), label)
-    except (pa.ArrowException, OSError) as error:
-        raise SourceError(
-            f"source file {path} cannot be read as parquet: expected a whole parquet file, found {error}. "
-            "It is probably cut short: fetch it again."
-        ) from None
-
-
 def _read_lines(open_file: Opener, name: str) -> Lines:
     """(line number from 1, line with its end) of a UTF-8 text file.
 
@@ -183,7 +166,7 @@ def _read_lines(open_file: Opener, name: str) -> Lines:
     """
     offset = 0
     try:
-        with open_file() as raw_file, gzip.open(raw_file) if name.endswith(".gz") else raw_file as file:
+        with open_file() as raw_file, _unpacked(raw_file, name) as file:
             for number, raw in enumerate(file, start=1):
                 yield number, _decoded(raw, offset, name).removeprefix("\ufeff" if number == 1 else "")
                 offset += len(raw)
@@ -192,6 +175,21 @@ def _read_lines(open_file: Opener, name: str) -> Lines:
             f"source file {name} is not a whole gzip file: {error} (after {offset} bytes of text). "
             "It is probably cut short: fetch it again."
         ) from None
+    except OSError as error:
+        if not name.endswith(".zst"):
+            raise
+        raise SourceError(
+            f"source file {name} is not a whole zst file: {error} (after {offset} bytes of text). "
+            "It is probably cut short: fetch it again."
+        ) from None
+
+
+def _unpacked(file: IO[bytes], name: str) -> IO[bytes]:
+    if name.endswith(".gz"):
+        return cast("IO[bytes]", gzip.open(file))
+    if name.endswith(".zst"):
+        return io.BufferedReader(cast(Any, pa.CompressedInputStream(file, "zstd")))
+    return file
 
 
 def _decoded(raw: bytes, offset: int, name: str) -> str:
@@ -214,11 +212,12 @@ TEXT_READERS: dict[str, Callable[[Lines, str, str], Iterator[SourceRow]]] = {
     ".ndjson": _read_jsonl,
     ".json": _read_json,
     ".csv": _read_csv,
+    ".tsv": partial(_read_csv, separator="\t"),
 }
 
 
 def find_files(path: Path, split: str | None = None) -> list[Path]:
-    """The files of `path`: itself, or those of a folder that can be read, by name.
+    """The files of `path`: itself, those of a folder that can be read, or those that it is a pattern for; by name.
 
     A folder is read as deep as it must be: its own files, or, where it has none, those of its folders. With a
     `split` they are those which the folder's README.md declares for it, as datasets of the hub do, else those
@@ -229,6 +228,8 @@ def find_files(path: Path, split: str | None = None) -> list[Path]:
         kind_of(path)
         return [path]
     if not path.is_dir():
+        if found := matching(path):
+            return found
         raise SourceError(
             f"source file {path} does not exist{_near_names(path)}. Give an existing file in `path`, "
             "or download the data first; relative paths start at the checkout."
@@ -245,6 +246,29 @@ def find_files(path: Path, split: str | None = None) -> list[Path]:
     return files
 
 
+def label_of(path: Path, file: Path) -> str:
+    """What rows of one file of `path` are called after: its name, within a folder or a pattern the way to it."""
+    folder = path if path.is_dir() else path.parent if path.is_file() else _fixed_part(path)
+    return file.relative_to(folder).as_posix()
+
+
+def matching(pattern: Path) -> list[Path]:
+    """The files that a path with `*`, `?` or `[…]` stands for, by name; none for any other path."""
+    folder = _fixed_part(pattern)
+    if folder == pattern or not folder.is_dir():
+        return []
+    found = sorted(file for file in folder.glob(pattern.relative_to(folder).as_posix()) if file.is_file())
+    for file in found:
+        kind_of(file)
+    return found
+
+
+def _fixed_part(pattern: Path) -> Path:
+    """The path up to its first part with a `*`, `?` or `[`."""
+    parts = itertools.takewhile(lambda part: not set("*?[").intersection(part), pattern.parts)
+    return Path(*parts)
+
+
 def _readable_files(folder: Path, entered: set[Path]) -> Iterator[Path]:
     """Each folder is entered once, whatever links lead to it."""
     real = folder.resolve()
@@ -256,8 +280,13 @@ def _readable_files(folder: Path, entered: set[Path]) -> Iterator[Path]:
             continue
         if item.is_dir():
             yield from _readable_files(item, entered)
-        elif item.name not in NO_DATA and kind_of(item, strict=False):
+        elif item.name not in NO_DATA and kind_of(item, strict=False) not in ("", *_BY_NAME) and not _is_cached(item):
             yield item
+
+
+def _is_cached(file: Path) -> bool:
+    """Whether `datasets` keeps in it what it once worked out from the data beside."""
+    return file.suffix == ".arrow" and file.name.startswith(("cache-", "tmp"))
 
 
 def _files_of_split(folder: Path, split: str, files: Sequence[Path]) -> list[Path]:

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from tasks.foundation.errors import SourceError
 from tasks.foundation.settings.sections import Source
-from tasks.foundation.sources.files import find_files, read_jsonl
+from tasks.foundation.sources.files import find_files, matching, read_jsonl
 from tasks.foundation.sources.formats import read_batches
 from tasks.foundation.sources.rows import SourceRow
 from tasks.foundation.store.files import write_text
@@ -185,7 +185,7 @@ class Revisions:
         for source in sources:
             if source.file is None:
                 found.append(f"hub {source.hub}@{self.known(source) or source.revision} {source.split or ''}")
-            elif source.file.exists():
+            elif source.file.exists() or matching(source.file):
                 found += find_files(source.file, source.split)
             else:
                 found.append(f"missing {source.path}")

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
-from tasks.foundation import ROOT
+from tasks.foundation import FOLDER
 from tasks.foundation.errors import ConfigError
 
 RELEASED = "release"
@@ -50,8 +50,8 @@ class Layout:
 
     @staticmethod
     def default() -> Layout:
-        """`COLLOQUY_ARTIFACTS`, else artifacts/ of the checkout."""
-        return Layout(Path(os.environ.get("COLLOQUY_ARTIFACTS") or ROOT / "artifacts").absolute())
+        """`COLLOQUY_ARTIFACTS`, else artifacts/ of the checkout, or of the current folder of an installed package."""
+        return Layout(Path(os.environ.get("COLLOQUY_ARTIFACTS") or FOLDER / "artifacts").absolute())
 
     @property
     def builds(self) -> Path:

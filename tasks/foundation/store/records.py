@@ -158,6 +158,14 @@ class ReleasedStage(_Record):
     cost_usd: Annotated[float, Field(allow_inf_nan=False)] | None
 
 
+class Material(_Record):
+    """The training material that a release was checked against: nothing of it is there."""
+
+    files: list[str]
+    rows: Count
+    texts: Count
+
+
 class Manifest(_Record):
     """manifest.json of a release."""
 
@@ -169,6 +177,7 @@ class Manifest(_Record):
     tables: Annotated[dict[Name, ReleasedTable], Field(min_length=1)]
     results: dict[Name, Count]
     contact_data_hidden: dict[str, Count]
+    checked_against: Material | None = None
     licences_of_sources: list[str]
     sources: list[ReleasedSource]
     stages: dict[str, ReleasedStage]

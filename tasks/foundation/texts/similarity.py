@@ -25,6 +25,7 @@ from tasks.foundation.texts.encoder import Encoder
 from tasks.foundation.texts.encoder_folder import Precision
 from tasks.foundation.texts.languages import language_of
 from tasks.foundation.texts.minhash import fold, in_common, sequences
+from tasks.foundation.texts.word_encoder import WORDS, WordEncoder
 from tasks.foundation.weights import missing, weights_of
 
 BY_CHARACTERS = "minhash"
@@ -59,6 +60,8 @@ def similarity_of(language: Language, settings: Settings, cache: Path | None = N
     name = section.of(language)
     if name is None:
         return ByCharacters(language, f"encoder.{language} is null")
+    if name == WORDS:
+        return WordEncoder()
     folder = section.folder(name)
     if folder is None:
         _check_knows(name, language)

@@ -9,11 +9,12 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.ids import digest
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
+from tasks.foundation.sources.literals import parse_list
 from tasks.foundation.sources.values import one_line, row_language, unless_blank
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, read_each
-from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, parse_list, sex_of, text_of
+from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, sex_of, text_of
 from tasks.personas.readers.verbalise import join_sentences, put_in_words
 
 TEXTS = (

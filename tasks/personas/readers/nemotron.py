@@ -12,12 +12,13 @@ from typing import Any
 
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRow, open_source
+from tasks.foundation.sources.literals import parse_list
 from tasks.foundation.sources.values import row_language
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given, read_each
-from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, parse_list, sex_of, text_of
+from tasks.personas.readers.values import big_five_of, bucket_of_age, parse_age, sex_of, text_of
 from tasks.personas.readers.verbalise import join_sentences, spell_out, verbalise_object, write_facts
 
 REQUIRED = ("uuid", ("persona", "concise_persona"), "age", "sex", "occupation")

@@ -18,12 +18,13 @@ from typing import Any
 from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, open_source
+from tasks.foundation.sources.literals import parse_literal, parse_object
 from tasks.foundation.sources.values import row_language
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given
-from tasks.personas.readers.values import age_or_none, bucket_of_age, parse_literal, parse_object, sex_of, text_of
+from tasks.personas.readers.values import age_or_none, bucket_of_age, sex_of, text_of
 from tasks.personas.readers.verbalise import put_in_words, verbalise_object
 
 REQUIRED = ("persona_id", "expanded_persona")

@@ -94,16 +94,16 @@ def missing_callable(spec: ModelSpec) -> str | None:
     return None
 
 
-class _Plausible(SchemaFiller):
+class Plausible(SchemaFiller):
     """What is asked for as right is so more often than not; else three checks would seldom hold together, and half of
     what can be used would not be. Where its prompt is Chinese, so is what it says; its labels are not."""
 
     def __init__(self, source: random.Random, prompt: str) -> None:
         super().__init__(source)
-        self._in_chinese = sum("\u4e00" <= sign <= "\u9fff" for sign in prompt) > len(prompt) / 10
+        self.in_chinese = sum("\u4e00" <= sign <= "\u9fff" for sign in prompt) > len(prompt) / 10
 
     def write(self, shortest: int, longest: int, name: str) -> str:
-        if not self._in_chinese or name not in SAID:
+        if not self.in_chinese or name not in SAID:
             return super().write(shortest, longest, name)
         said = "".join(self.source.choice(_SAID_IN_CHINESE) for _ in range(max(6, shortest // 2 + 1)))
         return f"{said}。"
@@ -119,7 +119,7 @@ def from_schema(call: ProviderCall) -> str:
     messages = [[message.role, message.content] for message in call.messages]
     voice = call.model.extra_body.get("voice")
     source = random.Random(seed_of("from_schema", voice, messages, call.seed, call.sample))
-    filler = _Plausible(source, call.messages[0].content)
+    filler = Plausible(source, call.messages[0].content)
     if call.schema is None:
         return f"{filler.sentence(8)} {filler.sentence(6)}"
     return json.dumps(filler.fill(call.schema), ensure_ascii=False)
