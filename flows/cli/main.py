@@ -33,6 +33,7 @@ same command · 130 interrupted: the same command goes on.
 """
 
 COMMANDS = {
+    "tour": "tour:tour",
     "plan": "plan:plan",
     "pilot": "pilot:pilot",
     "run": "run:run",

@@ -19,6 +19,7 @@ from flows.chain.options import RebuildOptions, RunOptions
 from flows.chain.results import OBSERVERS, StageResult
 from flows.chain.status import look_ahead
 from flows.cli.screen import Screen, screen
+from flows.cli.telling import telling
 from flows.server import environment
 from flows.server.local_server import temporary_server
 from tasks.foundation.errors import StoreError
@@ -61,6 +62,9 @@ def run(
     fresh: Annotated[bool, typer.Option(help="Draw new replies for this build; replay none.")] = False,
     set_: Set = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result and errors.")] = False,
+    tell: Annotated[
+        bool, typer.Option("--tell", help="Show a dialogue, a vote and a judgement once they are made, and the boards.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log lines too.")] = False,
 ) -> None:
     """Bring a build up to date: run what is missing, stale or failed, and nothing else.
@@ -81,15 +85,15 @@ def run(
     ).on(date.today())
     shown = screen(quiet)
     options = as_made(options, shown)
-    if _nothing_to_do(options, shown):
-        return
+    with telling(options.build, shown.console) if tell else nullcontext():
+        code = 0 if _nothing_to_do(options, shown) else run_flow(_rebuild, options, shown, verbose=verbose)
+    raise typer.Exit(code)
 
-    def rebuild() -> Callable[..., Any]:
-        from flows.runs import rebuild
 
-        return rebuild
+def _rebuild() -> Callable[..., Any]:
+    from flows.runs import rebuild
 
-    raise typer.Exit(run_flow(rebuild, options, shown, verbose=verbose))
+    return rebuild
 
 
 def as_made(options: Options, shown: Screen) -> Options:

