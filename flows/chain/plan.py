@@ -144,6 +144,8 @@ def _before(selected: Sequence[str]) -> set[str]:
 def check(workspace: Workspace, build: str, selected: Sequence[str]) -> None:
     """ConfigError or SourceError for what no run would accept. Stages that read datasets of the hub are looked at no
     further than their local files: all else takes a network."""
+    if (error := chain.left_to_scripts(workspace.profile, workspace.models)) is not None:
+        raise error
     commits = whole_commits(workspace.layout, build)
     for stage in map(chain.stage, selected):
         sources = stage.sources(workspace.settings)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 import tasks
 from tasks.foundation.errors import ConfigError
-from tasks.foundation.settings import Settings
+from tasks.foundation.llm.models import ModelSpec
+from tasks.foundation.settings import Settings, load_settings, values_of_profile
 from tasks.foundation.stage import Benchmark, Stage
 
 MODULES: dict[str, str] = {
@@ -120,6 +121,27 @@ def needed(settings: Settings, also: Iterable[str] = ()) -> tuple[str, ...]:
     `also`, which somebody wants all the same."""
     wanted = set(also)
     return tuple(each.name for each in chain() if each.serves(settings.run.benchmark) or each.name in wanted)
+
+
+def left_to_scripts(profile: str, models: Mapping[str, ModelSpec]) -> ConfigError | None:
+    """The error of a profile that gives some roles to models and leaves others to scripted ones, which it does not name
+    itself: their answers mean nothing. None for a profile with real models only, or none."""
+    settings = load_settings(profile)
+    serving = needed(settings)
+    roles = {
+        alias: own
+        for alias, every in roles_by_alias(settings).items()
+        if alias in models and (own := [role for role in every if role.split()[0] in serving])
+    }
+    scripted = {alias: own for alias, own in roles.items() if models[alias].provider == "scripted"}
+    named = values_of_profile(profile)
+    left = [role for alias, own in scripted.items() if alias not in named for role in own]
+    if len(scripted) == len(roles) or not left:
+        return None
+    return ConfigError(
+        f"profile {profile}: expected a model for every role, since it has some for others; found these left to "
+        f"scripted models, whose answers mean nothing: {', '.join(left)}. Name a model for each."
+    )
 
 
 def roles_by_alias(settings: Settings) -> dict[str, list[str]]:

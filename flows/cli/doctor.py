@@ -71,6 +71,7 @@ def examine(profile: str) -> Iterator[Finding]:
         yield Finding("settings", f"profile {profile} is valid")
         yield from map(_source, previews(settings))
         yield from _models(settings)
+        yield from _scripted(profile)
     yield _server()
 
 
@@ -143,6 +144,11 @@ def _models(settings: Settings) -> Iterator[Finding]:
         by_name.setdefault(settings.encoder.of(language), []).append(language)
     for name, languages in by_name.items():
         yield _encoder(name, languages, settings)
+
+
+def _scripted(profile: str) -> Iterator[Finding]:
+    if (error := chain.left_to_scripts(profile, all_models(Layout.default()))) is not None:
+        yield Finding("model", str(error), error.exit_code)
 
 
 def _encoder(name: str | None, languages: Sequence[Language], settings: Settings) -> Finding:

@@ -475,6 +475,17 @@ def test_the_doctor_knows_the_models_of_the_artifacts(colloquy: Run, tmp_path: P
     assert [line.split()[0] for line in lines if "house-model" in line] == ["ok"]
 
 
+def test_a_role_left_to_a_scripted_model_among_real_ones_is_an_error(colloquy: Run, tmp_path: Path) -> None:
+    profile = tmp_path / "mine.yaml"
+    profile.write_text("description: mine\nrun: {benchmark: demo}\nconflicts: {assessor: gpt-4o}\n", encoding="utf-8")
+    looked = " ".join(colloquy("doctor", "--profile", str(profile)).out.split())
+    assert "found these left to scripted models" in looked and "scenes distiller" in looked
+    assert "conversation simulator" not in looked.partition("found these")[2]
+    planned = colloquy("plan", "--profile", str(profile))
+    assert planned.code == 2 and "found these left to scripted models" in planned.err
+    assert "left to scripted" not in colloquy("doctor", "--profile", "test").out
+
+
 def test_the_doctor_never_shows_a_key(colloquy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
     monkeypatch.delenv("GEMINI_API_KEY", raising=False)

@@ -125,6 +125,21 @@ def load_settings(profile: str | None = None, overrides: Sequence[str] = ()) -> 
         raise ConfigError(_explain(error, profile)) from None
 
 
+def values_of_profile(profile: str) -> frozenset[str]:
+    """All texts that a profile's own file, and the one that it is like, set to something."""
+    own, like = _read_profile(profile)
+    layers = [own, _read_profile(like)[0] if like else {}]
+    return frozenset(_texts_within(layers))
+
+
+def _texts_within(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_within(inner)
+
+
 def profile_names() -> list[str]:
     return sorted(path.stem for path in (CONFIGS / "profiles").glob("*.yaml"))
 
