@@ -16,6 +16,7 @@ import typer
 from packaging.requirements import Requirement
 
 from flows import chain
+from flows.chain.previews import Preview, previews
 from flows.cli.run import Profile
 from flows.server import environment
 from tasks.foundation import ROOT, weights
@@ -23,8 +24,6 @@ from tasks.foundation.errors import ColloquyError, StoreError
 from tasks.foundation.llm.models import ModelSpec, check_reachable, check_ready
 from tasks.foundation.llm.own_models import all_models
 from tasks.foundation.settings import Settings, load_settings
-from tasks.foundation.settings.sections import Source
-from tasks.foundation.sources import find_files
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.types import Language
@@ -70,7 +69,7 @@ def examine(profile: str) -> Iterator[Finding]:
         yield Finding("settings", str(error), error.exit_code)
     else:
         yield Finding("settings", f"profile {profile} is valid")
-        yield from map(_source, (*settings.personas.sources, *settings.scenes.sources))
+        yield from map(_source, previews(settings))
         yield from _models(settings)
     yield _server()
 
@@ -121,15 +120,11 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _source(source: Source) -> Finding:
-    if source.file is None:
-        return Finding("source", f"{source.name}: {source.hub} is read from the hub when a run needs it")
-    try:
-        files = find_files(source.file, source.split)
-    except ColloquyError as error:
-        return Finding("source", f"{source.name}: {error}", error.exit_code)
-    more = f" ({len(files)} files)" if len(files) > 1 else ""
-    return Finding("source", f"{source.name}: {source.path} is here{more}")
+def _source(preview: Preview) -> Finding:
+    if preview.error is not None:
+        return Finding("source", f"{preview.source.name}: {preview.what}", preview.error.exit_code)
+    here = f"{preview.source.path} is here; " if preview.source.file is not None else ""
+    return Finding("source", f"{preview.source.name}: {here}{preview.what}")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

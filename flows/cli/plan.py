@@ -15,6 +15,7 @@ from rich.table import Table
 from flows import chain
 from flows.chain.options import RebuildOptions
 from flows.chain.plan import RunPlan, check, plan_build
+from flows.chain.previews import previews
 from flows.cli.console import terminal
 from flows.cli.run import Build, Profile, Set, described
 from tasks.foundation.llm.budget import Allowed
@@ -34,6 +35,7 @@ from tasks.foundation.run.cost_plan import (
 from tasks.foundation.run.dry_run import is_asked
 from tasks.foundation.run.spending import limits_of
 from tasks.foundation.settings import Settings
+from tasks.foundation.settings.sections import PersonaSource
 
 
 def plan(
@@ -62,10 +64,25 @@ def plan(
     name, stages = options.build_on(date.today()), chain.selected(options)
     workspace = chain.open_workspace(options)
     check(workspace, name, stages)
+    shown = _first_rows(workspace.settings, stages)
     plans = plan_build(workspace, name, stages)
     terminal().print(f"plan of build {name}, {described(options)}: nothing was asked", soft_wrap=True, markup=False)
     _show(terminal(), workspace, name, plans, tokens_per_second)
+    for line in shown:
+        terminal().print(line, soft_wrap=True, markup=False)
     workspace.close()
+
+
+def _first_rows(settings: Settings, stages: Sequence[str]) -> list[str]:
+    """What the first row of each source of the stages becomes; raises the error of a source of which none is usable."""
+    lines: list[str] = []
+    for preview in previews(settings):
+        if ("personas" if isinstance(preview.source, PersonaSource) else "scenes") not in stages:
+            continue
+        if preview.error is not None:
+            raise preview.error
+        lines.append(f"source {preview.source.name}: {preview.what}")
+    return lines
 
 
 def _show(

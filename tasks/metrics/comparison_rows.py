@@ -434,15 +434,17 @@ def _sides(
     counted = {one: arm.places[arm.observed.n[arm.places] > 0] for one, arm in arms.items()}
     has = {one: _mask(tasks[places], n_tasks) for one, places in counted.items()}
     wholes = {one: _side(Arm(arm.observed, counted[one]), present, measurer).sums for one, arm in arms.items()}
-    of_task = np.full(n_tasks, -1)
-    for places in counted.values():
-        of_task[tasks[places]] = np.searchsorted(present, measurer.units.clusters[places])
-    lacking = {one: _few(np.unique(of_task[~its & (of_task >= 0)]), design) for one, its in has.items()}
+    sides: dict[tuple[int, int], ComparisonSide] = {}
+    differs = {one: np.zeros(len(present), dtype=bool) for one in arms}
+    for its, other in ((id(one), id(other)) for pair in pairs for one, other in (pair, pair[::-1])):
+        places = counted[its][has[other][tasks[counted[its]]]]
+        sides[its, other] = _side(Arm(arms[its].observed, places), present, measurer)
+        differs[other] |= (sides[its, other].sums != wholes[its]).any(axis=1)
+    rows = {one: _few(np.nonzero(those)[0], design) for one, those in differs.items()}
 
     def side(its: int, other: int) -> ComparisonSide:
-        places = counted[its][has[other][tasks[counted[its]]]]
-        found, rows = _side(Arm(arms[its].observed, places), present, measurer), lacking[other]
-        return found if rows is None else replace(found, cut=Cut(wholes[its], rows))
+        found, few = sides[its, other], rows[other]
+        return found if few is None else replace(found, cut=Cut(wholes[its], few))
 
     return [(side(id(one), id(other)), side(id(other), id(one))) for one, other in pairs]
 

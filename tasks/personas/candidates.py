@@ -17,6 +17,8 @@ from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import SourceRejects
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.languages import LANGUAGES
+from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.encoder import Encoder
 from tasks.personas.readers import READERS
 from tasks.personas.readers.occupations import OTHER
@@ -87,13 +89,19 @@ class Gathered:
                 self.others[occupation] += 1
 
 
-def gather(sources: Sequence[PersonaSource], writers: Writers, pieces: PieceCounter) -> list[Gathered]:
-    """Reads every source to its end, pool by pool. Raises SourceError for a problem of a whole source."""
+def gather(
+    sources: Sequence[PersonaSource],
+    writers: Writers,
+    pieces: PieceCounter,
+    languages: Sequence[Language] = tuple(LANGUAGES),
+) -> list[Gathered]:
+    """Reads every source to its end, pool by pool, and leaves out what is in none of the languages. Raises SourceError
+    for a problem of a whole source."""
     rejecting = SourceRejects(STAGE_NAME)
     gathered: list[Gathered] = []
     for pool, own in group_by_pool(sources).items():
         start = gathered[-1].stop if gathered else 0
-        here = Gathered(own, Reading(pool, rejecting), start, start)
+        here = Gathered(own, Reading(pool, rejecting, languages=languages), start, start)
         _read(here, writers, pieces)
         gathered.append(here)
     return gathered

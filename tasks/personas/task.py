@@ -76,7 +76,7 @@ def prepare(context: StageContext) -> Prepared:
     with context.writer("duplicates") as duplicates:
         with context.writer("persona_candidates") as candidates, context.writer("rejects") as rejects:
             writers = Writers(candidates, duplicates, rejects)
-            gathered = gather(sources, writers, PieceCounter(context.encoder()))
+            gathered = gather(sources, writers, PieceCounter(context.encoder()), section.languages)
         for here in gathered:
             here.reading.require_usable(f"pool {here.source.pool}", here.stop - here.start, section.max_failure_rate)
             _log_read(here)

@@ -23,6 +23,10 @@ from tasks.report.blocks import Figure
 from tasks.report.questions import Record
 
 SERIES = tuple(f"var(--series-{place})" for place in range(1, 9))
+SHAPES = (
+    *("circle", "square", "triangle-up", "cross", "diamond"),
+    *("triangle-right", "triangle-down", "triangle-left"),
+)
 INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
 NEUTRAL, BAD = "var(--series-neutral)", "var(--series-bad)"
 
@@ -52,6 +56,13 @@ _WORDY = [
         (r'<path d="" display="none"/>', ""),
     )
 ]
+_MARK = re.compile(r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="(M[-MLAZ\d.,]+)"[^>]*/>')
+_RUN = re.compile(
+    r'<path transform="translate\([-\d.]+,[-\d.]+\)" d="(?P<shape>M[-LAZ\d.,]+)"(?P<how>(?:(?!opacity)[^>])*)/>'
+    r'(?:<path transform="translate\([-\d.]+,[-\d.]+\)" d="(?P=shape)"(?P=how)/>)+'
+)
+MOST_SAID = 60
+"""Values that a chart's description names one by one."""
 FEW = 2
 """Bars that all stand for so little or less are not drawn."""
 
@@ -350,18 +361,31 @@ def lines(caption: str, records: Sequence[Record], x: str, panels: Mapping[str, 
     ]
     scale = _scale(unit, [{**one, "low": one["value"], "high": one["value"]} for one in values])
     across = alt.Axis(format="d", grid=False, **_whole_ticks(record[x] for record in kept))
+    told: dict[str, Any] = {"title": None, "legend": alt.Legend(columns=len(SERIES))}
     encoded = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X("x:Q", title=x, scale=alt.Scale(zero=False, nice=False, padding=EDGE), axis=across),
         y=alt.Y("value:Q", title=numbers.scale(unit), scale=scale, axis=alt.Axis(tickCount=5)),
-        color=alt.Color("target:N", scale=alt.Scale(domain=targets, range=_colours(targets)), title=None),
-        shape=alt.Shape("target:N", scale=alt.Scale(domain=targets), title=None),
+        color=alt.Color("target:N", scale=alt.Scale(domain=targets, range=_colours(targets)), **told),
+        shape=alt.Shape("target:N", scale=alt.Scale(domain=targets, range=_shapes(targets)), **told),
     )
-    layers = alt.layer(encoded.mark_line(strokeWidth=2), encoded.mark_point(filled=True, size=45))
+    layers = alt.layer(encoded.mark_line(strokeWidth=2), encoded.mark_point(filled=True, opacity=1, size=45))
     chart = layers.properties(width=200, height=170).facet(
         facet=alt.Facet("panel:N", sort=list(panels.values()), header=alt.Header(title=None)), columns=3
     )
-    said = "; ".join(f"{one['panel']}, {one['target']}, {x} {one['x']}: {one['value']:.1f}" for one in values)
-    return _figure(caption, chart, said)
+    return _figure(caption, chart, _say_lines(values, x))
+
+
+def _say_lines(values: Sequence[Mapping[str, Any]], x: str) -> str:
+    """Every value, or, of more than anybody listens to, the first and last of each line."""
+    along: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in values:
+        along.setdefault((one["panel"], one["target"]), []).append(one)
+    said = []
+    for (panel, target), points in along.items():
+        points = sorted(points, key=lambda one: int(one["x"]))
+        told = points if len(values) <= MOST_SAID else [points[0], points[-1]][: len(points)]
+        said.append(f"{panel}, {target}, " + ", ".join(f"{x} {one['x']}: {one['value']:.1f}" for one in told))
+    return "; ".join(said)
 
 
 def heatmap(caption: str, records: Sequence[Record], row: str, column: str, value: str, title: str) -> Figure | None:
@@ -470,7 +494,39 @@ def _shorten(svg: str) -> str:
     """The drawing without what only its maker needs: roles, classes, one font a text, digits that nobody can see."""
     for wordy, kept in _WORDY:
         svg = wordy.sub(kept, svg)
-    return re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
+    rounded = re.sub(r"-?\d+\.\d{2,}", lambda found: _write(float(found[0])), svg)
+    return _RUN.sub(_join_marks, rounded)
+
+
+def _join_marks(run: re.Match[str]) -> str:
+    """Marks of one shape and colour that follow each other, as one path."""
+    marks = _MARK.findall(run[0])
+    (x, y), rest = _relative(marks[0][2])
+    starts = (f"M{_write(float(across) + x)},{_write(float(down) + y)}" for across, down, *_ in marks)
+    return f'<path d="{"".join(start + rest for start in starts)}"{run["how"]}/>'
+
+
+def _relative(shape: str) -> tuple[tuple[float, float], str]:
+    """Where a path of one piece (M, L, A, Z) begins, and the rest of it told from there."""
+    at: tuple[float, float] = (0.0, 0.0)
+    begins, rest = at, ""
+    for command, written in re.findall(r"([MLAZ])([^MLAZ]*)", shape):
+        *how, x, y = [float(number) for number in written.split(",")] if written else (0.0, 0.0)
+        if command == "M":
+            begins = (x, y)
+        elif command == "Z":
+            rest += "z"
+            continue
+        else:
+            rest += command.lower() + ",".join(_write(number) for number in (*how, x - at[0], y - at[1]))
+        at = (x, y)
+    return begins, rest
+
+
+def _write(number: float) -> str:
+    """With a tenth, if it has any."""
+    written = f"{number:.1f}".removesuffix(".0")
+    return "0" if written == "-0" else written
 
 
 def _whole_ticks(values: Iterable[int]) -> dict[str, Any]:
@@ -481,6 +537,11 @@ def _whole_ticks(values: Iterable[int]) -> dict[str, Any]:
 
 def _colours(names: Sequence[str]) -> list[str]:
     return [SERIES[place % len(SERIES)] for place in range(len(names))]
+
+
+def _shapes(names: Sequence[str]) -> list[str]:
+    """A shape for each, another one where `_colours` begins again."""
+    return [SHAPES[(place + place // len(SERIES)) % len(SHAPES)] for place in range(len(names))]
 
 
 def _order(values: Iterable[Mapping[str, Any]], key: str) -> list[str]:

@@ -11,9 +11,10 @@ from typing import Any
 
 from tasks.foundation.settings.sections import SceneSource, ScenesSection
 from tasks.foundation.sources import SourceRejects, SourceRow, SourceTally
-from tasks.foundation.sources.values import row_language
+from tasks.foundation.sources.values import WHY, refuse_other, row_language
 from tasks.foundation.stage import TableWriter
 from tasks.foundation.tables import TABLES
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import Duplicate
 from tasks.foundation.tables.types import Language
 from tasks.foundation.texts.minhash import fold
@@ -82,7 +83,10 @@ class Gathering:
             if (self.n_in + tally.n_in) % LOGGED_EVERY == 0:
                 log.info("corpus %s: %d rows read so far, %d seeds", source.corpus, tally.n_in, self.n_seeds)
         n_usable += self._settle(waiting, source, tally)
-        tally.require_usable(f"corpus {source.corpus}", n_usable, self.section.max_failure_rate)
+        if len(self.section.languages) < len(LANGUAGES) and tally.n_in == tally.filtered[WHY]:
+            log.warning("corpus %s: no row is in a language of run.languages", source.corpus)
+        else:
+            tally.require_usable(f"corpus {source.corpus}", n_usable, self.section.max_failure_rate)
         self.n_in += tally.n_in
         self.filtered.update(tally.filtered)
         self.failed.update(tally.failed)
@@ -91,6 +95,7 @@ class Gathering:
         """BadRow or Unwanted for a dialogue that is not."""
         refuse_length(dialogue.texts, self.section)
         language = row_language(" ".join(dialogue.texts), dialogue.language, source.language)
+        refuse_other(language, self.section.languages)
         return _Usable(row, dialogue, language, "\n".join(map(fold, dialogue.texts)))
 
     def _settle(self, waiting: Sequence[_Usable], source: SceneSource, tally: SourceTally) -> int:

@@ -94,6 +94,11 @@ def _may_be_own(rows: Sequence[Any]) -> bool:
     return any(has(row, "dialogue") for row in rows) or not any(isinstance(row, Mapping) for row in rows)
 
 
+def is_mapped(source: SceneSource) -> bool:
+    """Whether a source has a shape, rather than a reader that knows its corpus."""
+    return source.reader in ("mapped", "jsonl")
+
+
 def recognise(rows: Sequence[Any], name: str | None = None) -> tuple[str, Shape] | None:
     """The first common shape (of this name) that more than half of the rows have; None for none."""
     wanted = [(each, shape) for each, shape in SHAPES if name in (None, each)]

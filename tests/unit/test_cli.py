@@ -414,6 +414,29 @@ def test_source_files_that_are_not_there_are_told_before_a_run(colloquy: Run) ->
     assert "ok       source    nemotron_usa: configs/sample/nemotron_personas.jsonl is here" in looked.out
 
 
+def test_what_a_first_row_becomes_is_shown_before_a_run(colloquy: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("about,who\nMira repairs bicycles near the harbour.,Mira\n")
+    turns = [{"by": "Ines", "said": "Is it late?"}, {"by": "Otto", "said": "A little."}]
+    (tmp_path / "talks.json").write_text(json.dumps({"data": [{"lines": turns * 2}]}))
+    people = f"{{pool: people, reader: mapped, path: {tmp_path}/people.csv, mapping: {{description: about, name: %s}}}}"
+    talks = f"{{corpus: talks, path: {tmp_path}/talks.json, mapping: {{rows: 'data[]', dialogue: 'lines[].said', %s}}}}"
+    profile = tmp_path / "mine.yaml"
+    settings = "description: mine\npersonas: {sources: [%s]}\nscenes: {sources: [%s]}\n"
+    text = settings % (people % "who", talks % "speakers: 'lines[].by'")
+    profile.write_text(text, encoding="utf-8")
+    for command in ("doctor", "plan"):
+        out = " ".join(colloquy(command, "--profile", str(profile)).out.split())
+        assert "name Mira; 'Mira repairs bicycles near the harbour.'" in out
+        assert "is 4 turns, Ines: Is it late? / Otto: A little." in out
+    text = settings % (people % "whose", talks % "speakers: 'lines[].from'")
+    profile.write_text(text, encoding="utf-8")
+    out = colloquy("doctor", "--profile", str(profile)).out
+    assert "missing  source    people:" in out and "lacks the column 'whose'" in out
+    assert "missing  source    talks:" in out and "lacks the column 'lines[].from'" in out
+    planned = colloquy("plan", "--profile", str(profile))
+    assert planned.code == 3 and "lacks the column 'whose'" in planned.err
+
+
 def test_a_budget_that_cannot_be_kept_is_refused_before_the_first_stage(colloquy: Run) -> None:
     entry = {"provider": "openai", "name": "m", "family": "mine", "base_url": "https://models.example/v1"}
     add_model(Layout.default(), "unpriced", entry)

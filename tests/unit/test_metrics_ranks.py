@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
-from tasks.foundation.stats.bootstrap import Bootstrap, wilson_interval
+from tasks.foundation.stats.bootstrap import Bootstrap, Cut, wilson_interval
 from tasks.foundation.stats.multiplicity import find_apart
 from tasks.foundation.tables.evaluation import Rank
+from tasks.metrics import comparison_rows
 from tasks.metrics.cells import CellMeasurer, Units
 from tasks.metrics.comparison_rows import Comparer
 from tasks.metrics.observed import Observed, mean_over_units, measure
@@ -118,3 +121,51 @@ def test_a_mean_that_is_the_same_everywhere_has_none() -> None:
     [found] = measure([observed], np.arange(20), Bootstrap(100, 1))
     assert found.ci_low is None
     assert wilson_interval(0.5, 10).low < 0.5
+
+
+def comparer_of(scores: np.ndarray, keys: dict[str, list[str]]) -> tuple[Comparer, list[Observed]]:
+    """Of targets with `scores` [seeds, targets], NaN: void; `keys`: further key columns, a value for each seed."""
+    seeds, targets = scores.shape
+    names = np.repeat(np.array([f"t{n:02d}" for n in range(targets)], dtype=object), seeds)
+    tasks = np.tile(np.array([f"s{n}" for n in range(seeds)], dtype=object), targets)
+    more = {name: np.tile(np.array(values, dtype=object), targets) for name, values in keys.items()}
+    values = scores.T.ravel()
+    metrics = [mean_over_units(metric, values, void=np.isnan(values)) for metric in ("satisfaction", "ficr")]
+    return Comparer(
+        "eyt", CellMeasurer(Units({"target": names, **more}, tasks, tasks), Bootstrap(300, 3)), ["satisfaction"]
+    ), metrics
+
+
+def test_few_dialogues_that_a_target_lacks_change_no_number_by_how_they_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(8)
+    scores = rng.normal(50, 10, (120, 5)) + np.arange(5)
+    scores[rng.random(scores.shape) < 0.04] = np.nan
+    scores[:60, 4] = np.nan
+    pools = {"pool": ["a"] * 55 + ["b"] * 65}
+
+    def rows() -> list[dict[str, object]]:
+        comparer, observed = comparer_of(scores, pools)
+        ranks, pairs = comparer.rank_and_compare(observed, ((), ("pool",)))
+        best = comparer.compare_targets(observed, ((), ("pool",)))
+        return [row.model_dump(exclude={"judges"}) for row in (*ranks, *pairs, *best)]
+
+    with patch.object(comparison_rows, "Cut", wraps=Cut) as cut:
+        quick = rows()
+    assert cut.called
+    monkeypatch.setattr(comparison_rows, "MANY", 10**9)
+    plain = rows()
+    assert len(quick) == len(plain) > 50
+    for one, other in zip(quick, plain, strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
+
+
+def test_a_cell_of_the_same_units_has_the_same_rows_under_each_key() -> None:
+    scores = equal_targets(np.random.default_rng(9), 20)[:, :4]
+    comparer, observed = comparer_of(scores, {"language": ["en"] * 20})
+    ranks, pairs = comparer.rank_and_compare(observed, ((), ("language",)))
+    for rows in (ranks, pairs, list(comparer.compare_targets(observed, ((), ("language",))))):
+        of_all = [row for row in rows if row.language is None]
+        assert [row.model_copy(update={"language": None}) for row in rows if row.language == "en"] == of_all
+        assert of_all

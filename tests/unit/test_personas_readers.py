@@ -14,6 +14,7 @@ import pytest
 
 from tasks.foundation.errors import ConfigError, SourceError
 from tasks.foundation.settings.sections import PersonaSource
+from tasks.personas.readers import inspire
 from tasks.personas.readers.mapped import MAPPABLE, read_mapped
 from tasks.personas.readers.nemotron import read_nemotron
 from tasks.personas.readers.occupations import occupation_mapping
@@ -491,3 +492,124 @@ def test_real_personamem_personas_are_read_whatever_their_keys(real_rows: Path) 
 def test_the_real_query_row_has_its_topic(real_rows: Path) -> None:
     persona = only(read(read_personamem, real_rows / "personamem_v2_row521.json"))
     assert (persona.source_key, persona.topic_tags) == ("521", ("Health",))
+
+
+RELEASED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {
+            "current_occupation": "Ferry pilot",
+            "interests_hobbies": ["choir"],
+            "current_residence": "Bergen, Vestland, Norway",
+        },
+        {
+            "occupation": "Ferry pilot",
+            "hobbies": ("choir",),
+            "city": "Bergen",
+            "state": "Vestland",
+            "country": "Norway",
+        },
+    ),
+    (
+        {"demographics": {"age": 52, "gender": "Male", "occupation": "Ferry pilot", "location": "Salem, Oregon"}},
+        {"age": 52, "sex": "Male", "occupation": "Ferry pilot", "city": "Salem", "state": "Oregon", "country": None},
+    ),
+    (
+        {
+            "currentOccupation": {"jobTitle": "Ferry pilot"},
+            "maritalStatus": "widowed",
+            "educationLevel": "Master mariner",
+        },
+        {"occupation": "Ferry pilot", "marital_status": "widowed", "education_level": "Master mariner"},
+    ),
+    (
+        {"raceEthnicity": "Sami", "placeOfResidence": {"currentCity": "Alta"}, "speakingStyle": "dry"},
+        {"race_ethnicity": "Sami", "city": "Alta", "speaking_style": "dry"},
+    ),
+    ({"lateWife": {"gender": "Female"}, "residence": "a quiet flat, somewhere"}, {"sex": None, "city": None}),
+    ({"level_of_education": "PhD", "residence": "Lyon, France"}, {"education_level": "PhD", "country": "France"}),
+]
+
+
+@pytest.mark.parametrize(("expanded", "columns"), RELEASED)
+def test_names_of_fields_vary_and_reach_their_columns(
+    tmp_path: Path, expanded: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    persona = only(personamem(tmp_path, personamem_row(expanded_persona=json.dumps({"name": "Ole", **expanded}))))
+    assert {name: getattr(persona, name) for name in columns} == columns
+
+
+@pytest.mark.parametrize(
+    "expanded",
+    [
+        {"home_address": "SECRET Lane 4"},
+        {"contact": {"phoneNumber": "SECRET", "email": "SECRET"}},
+        {"sensitive_information": {"passport": "SECRET"}},
+        {"routine": "He leaves 14 SECRET Street at six."},
+        {"demographics": [{"streetAddress": "SECRET"}]},
+    ],
+)
+def test_how_to_reach_somebody_is_told_to_no_model(tmp_path: Path, expanded: dict[str, Any]) -> None:
+    row = personamem_row(expanded_persona=json.dumps({"name": "Ole", "hobbies": ["choir"], **expanded}))
+    persona = only(personamem(tmp_path, row))
+    assert "choir" in persona.description
+    assert "SECRET" not in persona.description
+    assert "SECRET" not in inspire("personamem", persona.raw, persona.description)
+
+
+NESTED = {
+    "uid": "p1",
+    "profile": {"bio": "Mira repairs bicycles", "facts": ["She dreads paperwork.", "She teaches children to ride"]},
+    "likes": ["choir", "knots"],
+    "demographics": {"age": "34", "homes": [{"town": "Lisbon"}, {"town": "Brno"}]},
+}
+
+
+def test_a_mapping_reaches_into_objects_and_puts_a_description_together(tmp_path: Path) -> None:
+    mapping = {
+        "source_key": "uid",
+        "description": ["profile.bio", "profile.facts", "likes"],
+        "age": "demographics.age",
+        "city": "demographics.homes[-1].town",
+    }
+    path = write_jsonl(tmp_path / "rows.jsonl", [NESTED, {**NESTED, "uid": "p2", "demographics": {}}])
+    first, second = read(read_mapped, path, mapping=mapping).personas
+    assert first.description == (
+        "Mira repairs bicycles. She dreads paperwork. She teaches children to ride. choir, knots."
+    )
+    assert (first.age, first.city) == (34, "Brno")
+    assert (second.age, second.city, second.description) == (None, None, first.description)
+
+
+def test_sentences_in_a_cell_of_a_table_are_sentences(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("persona\n\"['i keep bees .', 'i swim before dawn .']\"\n", encoding="utf-8")
+    persona = only(read(read_mapped, tmp_path / "rows.csv", mapping={"description": "persona"}))
+    assert persona.description == "i keep bees . i swim before dawn ."
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"description": "profile.boi"}, {"age": "demographics.agee"}, {"description": ["profile.bio", "profile.fax"]}],
+)
+def test_a_path_to_nothing_is_told_with_those_that_there_are(tmp_path: Path, changed: dict[str, Any]) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [NESTED])
+    with pytest.raises(SourceError, match=r"lacks the column .*found the columns uid, profile\.bio, profile\.facts"):
+        read(read_mapped, path, mapping={"description": "profile.bio", **changed})
+
+
+def test_only_a_description_is_of_several_columns(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [NESTED])
+    with pytest.raises(ConfigError, match="found several for city"):
+        read(read_mapped, path, mapping={"description": "profile.bio", "city": ["a", "b"]})
+
+
+def test_personas_in_a_language_that_the_build_leaves_out_are_none(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", [{"d": "Mira repairs bicycles."}, {"d": "她在港口修自行车。"}])
+    reading = Reading("p", languages=["en"])
+    source = PersonaSource(pool="p", reader="mapped", path=str(path), mapping={"description": "d"})
+    assert [each.language for each in read_mapped([source], reading) if each is not None] == ["en"]
+    assert reading.filtered["language"] == 1
+    released = write_jsonl(tmp_path / "released.jsonl", [personamem_row()])
+    other = Reading("p", languages=["zh"])
+    source = PersonaSource(pool="p", reader="personamem", path=str(released))
+    assert not list(filter(None, read_personamem([source], other)))
+    assert other.filtered["language"] == 1

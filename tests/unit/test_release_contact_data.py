@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tasks.foundation.tables import TABLES
-from tasks.release.contact_data import hide, hide_in_rows
+from tasks.foundation.texts.contact_data import hide
+from tasks.release.contact_data import hide_in_rows
 from tests.unit.evaluation_build import item
 
 

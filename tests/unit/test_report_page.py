@@ -439,6 +439,43 @@ def test_a_charts_equal_labels_stay_apart() -> None:
     assert "xmlns" not in figure.svg
 
 
+def lines_of(targets: int, turns: int) -> list[dict[str, Any]]:
+    """A value for each target and turn."""
+    return [
+        {"metric": "empathy", "target": f"t{target:02d}", "turn": turn, "value": 40.0 + target + turn}
+        for target in range(targets)
+        for turn in range(1, turns + 1)
+    ]
+
+
+def test_the_marks_of_a_line_are_one_path_where_they_were_drawn() -> None:
+    mark = '<path transform="translate({})" d="M-2.5,0A2.5,2.5,0,1,1,2.5,0L0,4Z" fill="red" stroke-width="2"/>'
+    other = mark.format("1,1").replace("red", "blue")
+    faint = mark.format("1,1").replace("/>", ' opacity="0.7"/>')
+    drawn = mark.format("9,71.5") + mark.format("29.2,-3") + other + faint + faint
+    svg, width = charts.inline_svg(f'<svg viewBox="0 0 50 90"><g>{drawn}</g></svg>')
+    rest = "a2.5,2.5,0,1,1,5,0l-2.5,4z"
+    joined = f'<path d="M6.5,71.5{rest}M26.7,-3{rest}" fill="red" stroke-width="2"/>'
+    assert svg.endswith(f"<g>{joined}{other}{faint}{faint}</g></svg>"), "others, and what shines through, stay alone"
+    assert width == 50
+
+
+def test_every_line_of_a_chart_has_a_mark_of_its_own() -> None:
+    figure = charts.lines("c", lines_of(17, 2), "turn", {"empathy": "empathy"}, "0-100")
+    assert figure is not None
+    key = re.findall(r'<path transform="translate\([^)]*\)" d="([^"]*)" fill="([^"]*)" stroke="', figure.svg)
+    assert len(key) == len(set(key)) == 17
+
+
+def test_of_many_points_a_chart_says_where_each_line_begins_and_ends() -> None:
+    few = charts.lines("c", lines_of(3, 4), "turn", {"empathy": "E"}, "0-100")
+    many = charts.lines("c", lines_of(17, 4), "turn", {"empathy": "E"}, "0-100")
+    assert few is not None
+    assert many is not None
+    assert "E, t02, turn 1: 43.0, turn 2: 44.0, turn 3: 45.0, turn 4: 46.0" in few.description
+    assert "E, t02, turn 1: 43.0, turn 4: 46.0; E, t03" in many.description
+
+
 def test_nothing_to_draw_is_no_chart() -> None:
     assert charts.bars("c", [], "name", {"n": "n"}, "times") is None
     assert charts.shares("c", [{"name": "a", "n": 0}], "name", {"n": "red"}, "rows") is None

@@ -319,3 +319,11 @@ def _in(items: Any) -> Any:
     import polars as pl
 
     return pl.col("seed_id").is_in(list(items))
+
+
+def test_dialogues_in_a_language_that_the_build_leaves_out_are_no_seeds(tmp_path: Path) -> None:
+    rows = [{"dialogue": ["May I borrow it?", "No.", "Please?"]}, {"dialogue": ["可以借我吗？", "不行。", "求你了。"]}]
+    found = seeds_of(tmp_path, "jsonl", rows, "run.languages=[zh]")
+    assert [seed.language for seed in found.seeds] == ["zh"]
+    assert found.filtered == {"language": 1}
+    assert not seeds_of(tmp_path, "jsonl", rows[:1], "run.languages=[zh]").seeds

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import load_settings, profile_names, without_knobs
-from tasks.foundation.settings.sections import Knob
+from tasks.foundation.settings.sections import Knob, PerLanguage
 
 
 @pytest.fixture(autouse=True)
@@ -181,3 +181,19 @@ def test_a_profile_may_be_a_file_of_ones_own(tmp_path: Path) -> None:
         load_settings(str(file))
     file.write_text("description: mine\npersonas: {pool_size: 7}\n", encoding="utf-8")
     assert load_settings(str(file)).personas.pool_size == 7
+
+
+def test_one_switch_leaves_a_language_out_of_every_count() -> None:
+    settings = load_settings("test", ["run.languages=[English]"])
+    counts = [
+        value
+        for name in type(settings).model_fields
+        for value in dict(getattr(settings, name)).values()
+        if isinstance(value, PerLanguage)
+    ]
+    assert len(counts) == 5 and all(each.zh == 0 and each.en > 0 for each in counts)
+    assert settings.personas.languages == settings.scenes.languages == ["en"]
+    with pytest.raises(ConfigError, match="languages"):
+        load_settings("test", ["run.languages=[de]"])
+    with pytest.raises(ConfigError, match="languages"):
+        load_settings("test", ["run.languages=[]"])

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.foundation.ids import seed_of
+from tasks.foundation.stats import bootstrap
 from tasks.foundation.stats.bootstrap import (
     Bootstrap,
     Cut,
@@ -251,3 +253,16 @@ def test_every_row_has_its_own_p() -> None:
     # four below 0 of ten: 2 * (4 + 1) / 11; of the two that are defined, none is: 2 * (0 + 1) / 3
     rows = np.array([[-1.0] * 4 + [1.0] * 6, [1.0, 2.0] + [np.nan] * 8, [np.nan] * 10])
     assert two_sided_ps(rows) == [pytest.approx(10 / 11), pytest.approx(2 / 3), None]
+
+
+def test_resamples_are_the_same_however_many_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(13)
+    parts = [Part(np.stack([generator.normal(size=41), np.ones(41)], axis=1), ratio())]
+    design = Design(np.repeat([0, 1], [20, 21]))
+    whole = Bootstrap(500, 17).distributions(parts, design)[0]
+    monkeypatch.setattr(bootstrap, "_MOST_DRAWN", 150)
+    monkeypatch.setattr(bootstrap, "_MOST_KEPT", 0)
+    assert np.allclose(Bootstrap(500, 17).distributions(parts, design)[0], whole, rtol=1e-12)
+    drawn = np.random.default_rng(seed_of(17, "bootstrap", 20)).integers(0, 20, size=(500, 20))
+    counted = np.stack([np.bincount(one, minlength=20) for one in drawn])
+    assert np.array_equal(np.concatenate(list(bootstrap._draw(20, 500, 17, 0))), counted)

@@ -202,6 +202,10 @@ class Models(dict[str, ModelSpec]):
         raise ConfigError(unknown_alias(alias, self))
 
 
+NEAREST = 3
+"""Aliases named where one is unknown."""
+
+
 def load_models(path: Path | str = MODELS_FILE) -> Models:
     """The aliases of the file; ConfigError with file, alias and field when it is wrong."""
     path = Path(path)
@@ -229,9 +233,10 @@ def parse_models(content: Any, where: str = "models") -> Models:
 
 def unknown_alias(alias: str, models: Mapping[str, ModelSpec]) -> str:
     """The sentence for an alias that does not exist, with the nearest ones that do."""
-    near = difflib.get_close_matches(alias, models, n=3, cutoff=0.5)
-    hint = f"Did you mean {', '.join(repr(name) for name in near)}?" if near else f"Known: {', '.join(models)}."
-    return f"Expected a model alias of configs/models.yaml, found {alias!r}. {hint}"
+    near = ", ".join(map(repr, difflib.get_close_matches(alias, models, n=NEAREST, cutoff=0)))
+    hint = f"Did you mean one of {near}? " if near else ""
+    own = "one of your own goes into models.yaml of the artifacts, in the same form."
+    return f"Expected a model alias of configs/models.yaml, found {alias!r}. {hint}All are in that file; {own}"
 
 
 def api_key(spec: ModelSpec, environment: Mapping[str, str] = os.environ) -> str:

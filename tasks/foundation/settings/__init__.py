@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 from pydantic_core import to_jsonable_python
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource
@@ -26,6 +26,7 @@ from tasks.foundation.errors import ConfigError
 from tasks.foundation.settings import sections
 from tasks.foundation.settings.sections import Knob
 from tasks.foundation.settings.strict_yaml import GivenTwice, build_object, load_yaml
+from tasks.foundation.tables.languages import LANGUAGES, language_named
 
 ENVIRONMENT_PREFIX = "COLLOQUY_"
 OTHER_ENVIRONMENT = (
@@ -64,6 +65,26 @@ class Settings(BaseSettings):
     conversation: sections.ConversationSection
     judging: sections.JudgingSection
     metrics: sections.MetricsSection
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_languages(cls, content: Any) -> Any:
+        """With `run.languages`, the stages work on rows in these, and on none in others, whatever their counts say."""
+        asked = content.get("run", {}).get("languages") if isinstance(content, dict) else None
+        wanted = [language_named(each) for each in asked] if isinstance(asked, list) else []
+        if not wanted or None in wanted:
+            return content  # the section says what is wrong with it
+        unwanted = dict.fromkeys((each for each in LANGUAGES if each not in wanted), 0)
+        for name, info in cls.model_fields.items():
+            section, given = info.annotation, content.get(name)
+            if not (isinstance(section, type) and issubclass(section, BaseModel) and isinstance(given, dict)):
+                continue
+            if "languages" in section.model_fields and name != "run":
+                given["languages"] = wanted
+            for field, declared in section.model_fields.items():
+                if declared.annotation is sections.PerLanguage and isinstance(given.get(field), dict):
+                    given[field] = {**given[field], **unwanted}
+        return content
 
     @classmethod
     def settings_customise_sources(

@@ -72,6 +72,9 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+Languages = Annotated[list[InLanguage], Field(min_length=1), EachOnce]
+
+
 class PerLanguage(Section):
     """A number for each language; the benchmark has them 1:1."""
 
@@ -84,6 +87,10 @@ class PerLanguage(Section):
     @property
     def total(self) -> int:
         return self.en + self.zh
+
+
+PathInRow = Annotated[str, AfterValidator(_path_in_row)]
+"""Where in a row a value stands (see `sources.paths`)."""
 
 
 class Source(Section):
@@ -132,8 +139,8 @@ class PersonaSource(Source):
     reader: Literal["nemotron", "personamem", "mapped"]
     where: dict[str, list[Annotated[str, BeforeValidator(_as_written)]]] = {}
     """Only rows whose column holds one of these values."""
-    mapping: dict[str, str] = {}
-    """For `mapped`: our column → theirs."""
+    mapping: dict[str, PathInRow | Annotated[list[PathInRow], Field(min_length=1)]] = {}
+    """For `mapped`: our column → theirs, or the path to it; a description may be of several."""
 
     @property
     def names_language(self) -> bool:
@@ -161,8 +168,6 @@ class InspirationSource(Source):
         return self
 
 
-PathInRow = Annotated[str, AfterValidator(_path_in_row)]
-"""Where in a row a value stands (see `sources.paths`)."""
 ShapeName = Literal["utterances", "sharegpt", "messages", "turns", "dailydialog", "personachat", "samsum", "rows"]
 DialoguePart = Literal[
     "dialogue",
@@ -224,6 +229,7 @@ class BudgetSection(Section):
 
 class RunSection(Section):
     seed: int
+    languages: Annotated[Languages, Knob]  # stands in the counts and `languages` of the stages
     benchmark: Annotated[Literal["both", "demo", "eyt"], Knob]  # which stages run, not what they write
     fresh: bool
     budget: Annotated[BudgetSection, Knob]  # when to stop
@@ -344,6 +350,8 @@ class NearSection(Section):
 
 class PersonasSection(BatchableSection):
     sources: list[PersonaSource]
+    languages: Languages = ["en", "zh"]
+    """Rows in others are left out; what `run.languages` says."""
     dedup: DedupSection
     pool_size: Positive
     if_short: Literal["fail", "warn"]
@@ -374,6 +382,8 @@ class TurnsBounded(Section):
 
 class ScenesSection(TurnsBounded, BatchableSection):
     sources: Annotated[list[SceneSource], EachOnce]
+    languages: Languages = ["en", "zh"]
+    """As that of `personas`."""
     max_characters: Positive
     near_duplicate: Share
     sample: Annotated[PerLanguage, HowMany]

@@ -6,6 +6,7 @@ A row's language is the one that the row or its source names, else that of what 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from tasks.foundation.sources.rows import Unwanted
@@ -50,6 +51,12 @@ def unless_unknown(value: Any) -> Any:
 WHY = "language"
 """What rows in other languages are counted under."""
 _EXPECTED = f"expected a language that there are prompts for ({' or '.join(LANGUAGES.values())})"
+
+
+def refuse_other(language: Language, languages: Sequence[Language]) -> None:
+    """Unwanted for a row in a language that the build leaves out."""
+    if language not in languages:
+        raise Unwanted(WHY, f"expected a language of run.languages ({', '.join(languages)}), found {language}")
 
 
 def row_language(text: str, *named: Any) -> Language:

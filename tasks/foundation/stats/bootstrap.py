@@ -13,7 +13,7 @@ Fewer than two clusters, or values that no resample can tell apart (all equal), 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -26,6 +26,10 @@ CONFIDENCE = 0.95
 _TAILS = [50 * (1 - CONFIDENCE), 100 - 50 * (1 - CONFIDENCE)]
 _AT_ONCE = 64
 """Columns that a formula takes together: what fits a processor's cache."""
+_MOST_KEPT = 2**23
+"""Counts (64 MiB) that stay for the next who asks for them."""
+_MOST_DRAWN = 2**20
+"""Counts that are drawn at once."""
 FEWEST = 2
 """Clusters from which there is anything to resample."""
 SAME = 1e-12
@@ -141,7 +145,7 @@ class Bootstrap:
         table, places = _merge_equal(np.concatenate(list(arrays.values()), axis=1))
         edges = np.cumsum([whole.shape[1] for whole in arrays.values()])[:-1]
         columns = dict(zip(arrays, np.split(places, edges), strict=True))
-        by_stratum = [table[rows].T @ self.counts(len(rows), stratum).T for stratum, rows in enumerate(design.rows)]
+        by_stratum = [self._drawn(table[rows], stratum) for stratum, rows in enumerate(design.rows)]
         added = self._added(different, design)
         values: dict[int, np.ndarray] = {}
         for some in _alike(different):
@@ -153,6 +157,15 @@ class Bootstrap:
             found = different[some[0]].average([np.moveaxis(sums, 1, 2) for sums in drawn])
             values.update((id(different[place]), one) for place, one in zip(some, found, strict=True))
         return [values[id(part)] for part in parts]
+
+    def _drawn(self, sums: np.ndarray, stratum: int) -> np.ndarray:
+        """Sums by cluster of a stratum [clusters, k] in every resample [k, resamples]. The counts of very many clusters
+        are not kept, nor all there at once."""
+        clusters = len(sums)
+        if clusters * self.resamples <= _MOST_KEPT:
+            return sums.T @ self.counts(clusters, stratum).T
+        some = _draw(clusters, self.resamples, self.seed, stratum)
+        return np.concatenate([sums.T @ counts.T for counts in some], axis=1)
 
     def _added(self, parts: Sequence[Part], design: Design) -> dict[int, list[np.ndarray]]:
         """What the resampled sums of each part that is cut have beyond those of its whole (a negative number where a
@@ -346,10 +359,18 @@ def _vary(table: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def _counts(clusters: int, resamples: int, seed: int, stratum: int) -> np.ndarray:
-    further = (stratum,) if stratum else ()
-    generator = np.random.default_rng(seed_of(seed, "bootstrap", clusters, *further))
-    drawn = generator.integers(0, clusters, size=(resamples, clusters))
-    flat = (drawn + clusters * np.arange(resamples)[:, None]).ravel()
-    counts = np.bincount(flat, minlength=resamples * clusters).reshape(resamples, clusters).astype(float)
+    counts = np.concatenate([np.zeros((0, clusters)), *_draw(clusters, resamples, seed, stratum)])
     counts.setflags(write=False)
     return counts
+
+
+def _draw(clusters: int, resamples: int, seed: int, stratum: int) -> Iterator[np.ndarray]:
+    """The counts of all resamples, some resamples at a time: the same, however many at a time."""
+    further = (stratum,) if stratum else ()
+    generator = np.random.default_rng(seed_of(seed, "bootstrap", clusters, *further))
+    several = max(1, _MOST_DRAWN // clusters)
+    for start in range(0, resamples, several):
+        some = min(several, resamples - start)
+        drawn = generator.integers(0, clusters, size=(some, clusters))
+        flat = (drawn + clusters * np.arange(some)[:, None]).ravel()
+        yield np.bincount(flat, minlength=some * clusters).reshape(some, clusters).astype(float)

@@ -13,19 +13,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from tasks.foundation.ids import canonical_json, digest
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, open_source
 from tasks.foundation.sources.literals import parse_literal, parse_object
-from tasks.foundation.sources.values import row_language
+from tasks.foundation.sources.values import refuse_other, row_language
 from tasks.foundation.tables.types import Language
 from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given
+from tasks.personas.readers.states import US_STATES
 from tasks.personas.readers.values import age_or_none, bucket_of_age, sex_of, text_of
-from tasks.personas.readers.verbalise import put_in_words, verbalise_object
+from tasks.personas.readers.verbalise import put_in_words, verbalise_object, words_of
 
 REQUIRED = ("persona_id", "expanded_persona")
 TOPIC = "topic_preference"
@@ -115,6 +117,7 @@ def _gather(
     known = gathered.get(text_of(value.get("persona_id")) or "")
     if known is None:
         persona = parse_persona(value, language)
+        refuse_other(persona.language, reading.languages)
         known = gathered[persona.source_key] = _Gathered(content, {version: persona}, (persona.raw, version))
     elif known.content != content:
         raise BadRow(f"expected one persona for each persona_id, found {value['persona_id']!r} with another one")
@@ -156,9 +159,9 @@ def _short(value: Any) -> Any:
 
 SPEAKING_STYLE = ("speaking_style", "speaking_style_with_chatbot", "speaking_style_to_chatbot")
 RACE = ("race_ethnicity", "race", "ethnicity", "ethnic_background")
-HOBBIES = ("hobbies", "hobbies_interests", "hobbies_and_interests", "interests", "leisure_activities")
-OCCUPATION = ("occupation", "career", "work", "job", "profession", "employment")
-OCCUPATION_TITLE = ("job_title", "title", "current_position", "current_role", "position", "role", "occupation", "rank")
+HOBBIES = ("hobbies", "hobbies_interests", "interests", "leisure_activities", "pastimes", "hobby")
+OCCUPATION = ("occupation", "career", "work", "job", "profession", "employment", "occupation_title", "job_title")
+OCCUPATION_TITLE = ("job_title", "title", "position", "role", "occupation", "rank", "profession", "job")
 EDUCATION = ("education", "education_level", "highest_degree", "degree")
 DEGREE = ("highest_degree", "degree", "level", "education_level", "graduate_degree", "undergraduate_degree")
 SEX = ("gender", "sex", "gender_identity")
@@ -166,7 +169,9 @@ AGE = ("age", "age_years")
 OF_THE_PERSONA = ("demographic", "basic", "personal_info", "personal_details", "profile", "identity")
 """In the names of objects that hold the persona's own facts; a pet has an age too."""
 MARRIAGE = ("marital_status", "relationship_status")
-LOCATION = ("location", "current_location", "residence", "current_residence", "home")
+QUALIFIERS = frozenset({"current", "currently", "present", "primary", "main", "and", "of", "the"})
+"""Words that a name may have beside those that say what a field is: `current_occupation`, `level_of_education`."""
+LOCATION = ("location", "residence", "home", "place_of_residence", "city_of_residence", "lives_in", "based_in")
 DEPTH = 2
 """Levels of nested objects that are searched for a key."""
 OTHERS = re.compile(
@@ -179,19 +184,38 @@ OTHERS = re.compile(
 
 def find(persona: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     """The value of the first of `names` that is given at the top, else in an object within; None when none is."""
-    found = (first_given(scope, names) for scope in _objects_within(persona))
+    found = (given(scope, names) for scope in _objects_within(persona))
     return next((value for value in found if value is not None), None)
 
 
+def given(scope: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """The first value that is given under one of some names, in whatever way their words are joined, ordered and
+    qualified; exact names go first. None when none is.
+
+    >>> given({"currentOccupation": "pilot"}, ("occupation",)), given({"interests_hobbies": ["x"]}, HOBBIES)
+    ('pilot', ['x'])
+    """
+    found = first_given(scope, names)
+    if found is not None:
+        return found
+    meant = {_meant(key): value for key, value in reversed(list(scope.items())) if value not in (None, "", [], {})}
+    return next((meant[name] for name in map(_meant, names) if name in meant), None)
+
+
+@cache
+def _meant(key: str) -> frozenset[str]:
+    return frozenset(words_of(key)) - QUALIFIERS
+
+
 def title_of(persona: Mapping[str, Any]) -> str | None:
-    """The occupation, told at the top (a spouse has one too), as one short text: of an object its title, else its
-    first text."""
-    return _one_of(first_given(persona, OCCUPATION), OCCUPATION_TITLE)
+    """The occupation, told at the top or among the persona's facts (a spouse has one too), as one short text: of an
+    object its title, else its first text."""
+    return _one_of(_own(persona, OCCUPATION), OCCUPATION_TITLE)
 
 
 def degree_of(persona: Mapping[str, Any]) -> str | None:
     """The education as one short text: of an object its highest degree, else its first text."""
-    return _one_of(first_given(persona, EDUCATION), DEGREE)
+    return _one_of(_own(persona, EDUCATION), DEGREE)
 
 
 def speaking_style_of(persona: Mapping[str, Any]) -> str | None:
@@ -208,18 +232,51 @@ def hobbies_of(persona: Mapping[str, Any]) -> tuple[str, ...]:
 
 def age_of(persona: Mapping[str, Any]) -> Any:
     """The persona's own age as it is told, at the top or among its facts; None when it is not."""
-    facts = [
-        inner
-        for key, inner in persona.items()
-        if isinstance(inner, Mapping) and any(part in key.lower() for part in OF_THE_PERSONA)
+    return _own(persona, AGE)
+
+
+def _own(persona: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((value for scope in _own_scopes(persona) if (value := given(scope, names)) is not None), None)
+
+
+def _own_scopes(persona: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The object itself, then those in it that hold the persona's own facts."""
+    return [
+        persona,
+        *(
+            inner
+            for key, inner in persona.items()
+            if isinstance(inner, Mapping) and any(part in "_".join(words_of(key)) for part in OF_THE_PERSONA)
+        ),
     ]
-    return next((age for scope in (persona, *facts) if (age := first_given(scope, AGE)) is not None), None)
 
 
 def place_of(persona: Mapping[str, Any], part: str) -> str | None:
-    """`city`, `state` or `country`, at the top or within a location; None where it is not told apart."""
-    locations = [persona[name] for name in LOCATION if isinstance(persona.get(name), Mapping)]
-    return next((text for scope in (persona, *locations) if (text := text_of(scope.get(part)))), None)
+    """`city`, `state` or `country`, at the top or within a location, which may be one text; None where it is not told
+    apart."""
+    scopes = _own_scopes(persona)
+    locations = [found for scope in scopes if (found := given(scope, LOCATION)) is not None]
+    objects = [each for each in locations if isinstance(each, Mapping)]
+    told = next((text for scope in (*scopes, *objects) if (text := text_of(given(scope, (part,))))), None)
+    texts = [text for each in locations if (text := text_of(each))]
+    return told or next((place for text in texts if (place := split_place(text).get(part))), None)
+
+
+def split_place(text: str) -> dict[str, str]:
+    """The city, state and country that one text names, as far as they are sure.
+
+    >>> split_place("Querétaro, Querétaro, Mexico"), split_place("12 Elm St, Austin, TX"), split_place("a quiet flat")
+    ({'city': 'Querétaro', 'state': 'Querétaro', 'country': 'Mexico'}, {'city': 'Austin', 'state': 'TX'}, {})
+    """
+    parts = [part.strip(" .") for part in re.sub(r"\([^)]*\)", "", text).split(",")]
+    names = [part for part in parts if part and not re.search(r"\d", part)]
+    if not 1 < len(names) <= 3 or not all(name[0].isupper() and len(name.split()) <= 4 for name in names):
+        return {}
+    city, *rest = names
+    if len(rest) == 2:
+        return {"city": city, "state": rest[0], "country": rest[1]}
+    last = rest[0]
+    return {"city": city, "state" if last.casefold() in US_STATES else "country": last}
 
 
 def _one_of(value: Any, names: tuple[str, ...]) -> str | None:
@@ -246,7 +303,7 @@ def _objects_within(persona: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _is_of_others(key: str) -> bool:
     """Whether an object's name says that it speaks of somebody else (`late_wife`, `pets`)."""
-    return any(map(OTHERS.fullmatch, re.findall("[a-z]+", key.lower())))
+    return any(map(OTHERS.fullmatch, words_of(key)))
 
 
 NAMES = ("short", "medium", "long")

@@ -13,6 +13,8 @@ from typing import Any
 from tasks.foundation.ids import content_id
 from tasks.foundation.settings.sections import PersonaSource
 from tasks.foundation.sources import BadRow, SourceRejects, SourceRow, SourceTally
+from tasks.foundation.sources.values import refuse_other
+from tasks.foundation.tables.languages import LANGUAGES
 from tasks.foundation.tables.personas import BigFive, Duplicate
 from tasks.foundation.tables.types import Language
 
@@ -56,6 +58,8 @@ class Reading(SourceTally):
     """
 
     rejecting: SourceRejects = field(default_factory=lambda: SourceRejects(STAGE_NAME))
+    languages: Sequence[Language] = tuple(LANGUAGES)
+    """Personas in others are left out."""
     n_repeats: int = 0
     repeats: list[Duplicate] = field(default_factory=list)
     _times: Counter[str] = field(default_factory=Counter)
@@ -108,6 +112,7 @@ def read_each(
 
     def parse_once(row: SourceRow, source: PersonaSource) -> Persona | None:
         persona = parse(row, source)
+        refuse_other(persona.language, reading.languages)
         content = hash(persona.raw)  # of 64 bits, compared within this process only
         if persona.source_key not in contents:
             contents[persona.source_key] = content

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.foundation.sources.values import one_line
+from tasks.foundation.texts.contact_data import hide
 
 _NOUNS = {"Male": "man", "Female": "woman"}
 _SAID = {
@@ -25,6 +26,25 @@ _KEYS = {
     "speaking_style_with_chatbot": "speaking style",
     "speaking_style_to_chatbot": "speaking style",
 }
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
+_CONTACT = frozenset(
+    {
+        *(
+            "address",
+            "addresses",
+            "street",
+            "zip",
+            "zipcode",
+            "postcode",
+            "phone",
+            "telephone",
+            "email",
+            "ssn",
+        ),
+        *("passport", "地址", "住址", "电话", "手机", "邮箱"),
+    }
+)
+"""Words in the names of fields that tell how to reach somebody."""
 _ABBREVIATION = re.compile(r"\b\w\.\w\.$")
 FIRST_PREFERENCE_KEY = "stereotypical_preferences"
 """PersonaMem: this key and every later one hold preferences, which stay out of the description."""
@@ -71,7 +91,8 @@ def join_sentences(parts: Sequence[str | None]) -> str:
 
 
 def verbalise_object(persona: Mapping[str, Any]) -> str:
-    """An object of persona facts as a paragraph: every key in order, unknown ones too, without preferences.
+    """An object of persona facts as a paragraph: every key in order, unknown ones too, without preferences and without
+    what reaches somebody: fields of it wherever they stand, and in other texts what has its form.
 
     `short_persona` becomes a sentence of its own; everything else reads "Label: value.".
     """
@@ -79,9 +100,9 @@ def verbalise_object(persona: Mapping[str, Any]) -> str:
     for key, value in persona.items():
         if key == FIRST_PREFERENCE_KEY:
             break
-        if key in PREFERENCE_KEYS:
+        if key in PREFERENCE_KEYS or is_contact(key):
             continue
-        text = put_in_words(value)
+        text = hide(put_in_words(_without_contact(value)))[0]
         parts.append(
             _capitalise(text)
             if key == "short_persona"
@@ -90,6 +111,27 @@ def verbalise_object(persona: Mapping[str, Any]) -> str:
             else None
         )
     return join_sentences(parts)
+
+
+def is_contact(key: str) -> bool:
+    """Whether a field's name says that it tells how to reach somebody, or what nobody else is to know."""
+    words = words_of(key)
+    return bool(_CONTACT.intersection(words)) or "sensitive information" in " ".join(words)
+
+
+def words_of(key: str) -> list[str]:
+    """The words of a field's name, in whatever way they are joined.
+
+    >>> words_of("currentResidence"), words_of("hobbies_and_interests"), words_of("ZIPCode")
+    (['current', 'residence'], ['hobbies', 'and', 'interests'], ['zip', 'code'])
+    """
+    return [word.lower() for word in _WORD.findall(key)]
+
+
+def _without_contact(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_contact(inner) for key, inner in value.items() if not is_contact(key)}
+    return [_without_contact(inner) for inner in value] if isinstance(value, list) else value
 
 
 def put_in_words(value: Any) -> str:
@@ -136,7 +178,9 @@ def _describe_work(occupation: str) -> str:
 
 
 def _name_of_key(key: str) -> str:
-    return _KEYS.get(key) or one_line(key.replace("_", " "))
+    return _KEYS.get(key) or one_line(
+        " ".join(words_of(key)) if key.isidentifier() and not key.islower() else key.replace("_", " ")
+    )
 
 
 def _capitalise(text: str) -> str:
