@@ -25,7 +25,7 @@ from tasks.foundation.tables.types import Language
 from tasks.personas.readers.identity import drop_identity
 from tasks.personas.readers.occupations import occupation_group
 from tasks.personas.readers.reading import Persona, Reading, chain_rows, check_length, first_given
-from tasks.personas.readers.states import US_STATES
+from tasks.personas.readers.states import US_STATES, countries
 from tasks.personas.readers.values import age_or_none, bucket_of_age, sex_of, text_of
 from tasks.personas.readers.verbalise import put_in_words, verbalise_object, words_of
 
@@ -267,6 +267,8 @@ def split_place(text: str) -> dict[str, str]:
 
     >>> split_place("Querétaro, Querétaro, Mexico"), split_place("12 Elm St, Austin, TX"), split_place("a quiet flat")
     ({'city': 'Querétaro', 'state': 'Querétaro', 'country': 'Mexico'}, {'city': 'Austin', 'state': 'TX'}, {})
+    >>> split_place("Toronto, Ontario"), split_place("Turin, Italy")
+    ({'city': 'Toronto'}, {'city': 'Turin', 'country': 'Italy'})
     """
     parts = [part.strip(" .") for part in re.sub(r"\([^)]*\)", "", text).split(",")]
     names = [part for part in parts if part and not re.search(r"\d", part)]
@@ -275,8 +277,10 @@ def split_place(text: str) -> dict[str, str]:
     city, *rest = names
     if len(rest) == 2:
         return {"city": city, "state": rest[0], "country": rest[1]}
-    last = rest[0]
-    return {"city": city, "state" if last.casefold() in US_STATES else "country": last}
+    (last,) = rest
+    if last.casefold() in US_STATES:
+        return {"city": city, "state": last}
+    return {"city": city, "country": last} if last.casefold() in countries() else {"city": city}
 
 
 def _one_of(value: Any, names: tuple[str, ...]) -> str | None:

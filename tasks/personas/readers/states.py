@@ -1,6 +1,8 @@
-"""The states of the United States: what stands after a city there is no country."""
+"""What may stand after a city: the states of the United States, and countries."""
 
 from __future__ import annotations
+
+from functools import cache
 
 _NAMES = """
 Alabama AL, Alaska AK, Arizona AZ, Arkansas AR, California CA, Colorado CO, Connecticut CT, Delaware DE,
@@ -17,3 +19,17 @@ US_STATES = frozenset(
     for name in (*entry.strip().rsplit(" ", 1), entry.strip()[-2:] + ".")
 ) | {"d.c.", "dc", "district of columbia"}
 """Names and abbreviations, in lower case."""
+_ALSO_COUNTRIES = """
+usa, us, u.s., u.s.a., united states of america, uk, u.k., england, scotland, wales, northern ireland, holland,
+the netherlands, czech republic, korea, south korea, russia, uae
+"""
+
+
+@cache
+def countries() -> frozenset[str]:
+    """English names of countries, in lower case."""
+    from phonenumbers.geodata.locale import LOCALE_DATA  # of all languages, which few runs need
+
+    told = [(names.get("en", ""), names) for names in LOCALE_DATA.values()]
+    named = (names[name[1:]] if name.startswith("*") else name for name, names in told)  # "*fr": as in French
+    return frozenset(name.casefold() for name in named if name) | {each.strip() for each in _ALSO_COUNTRIES.split(",")}
