@@ -288,8 +288,7 @@ def _pool_blocks(answer: QueryResult, turns: QueryResult, pool: str) -> Iterator
     else:
         yield _few_conversations(answer)
         yield from _claims(answer)
-        columns = (*EYT_COLUMNS, *SUB_INDICATORS)
-        yield _board(answer, columns, f"EYT-Bench, {where}.", shown=boards.OPEN)
+        yield _board(answer, EYT_COLUMNS, f"EYT-Bench, {where}.", shown=boards.OPEN)
     yield charts.lines(
         f"Unweighted scores by turn, {where}; later turns rest on fewer conversations.",
         turns.where(pool=pool).records,

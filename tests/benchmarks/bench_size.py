@@ -70,7 +70,7 @@ def test_the_paper_on_models_that_answer_at_once(tmp_path: Path) -> None:
     for one in ("check", "report"):
         told = rehearsal(one, "--build", "first")
         say(f"colloquy {one}: {told['seconds']:.1f} s, {told['processor']:.1f} of processor, {told['peak']:.2f} GiB")
-    say(f"the page: {size_of(rehearsal.artifacts / 'reports') / 1e6:.1f} MB")
+    say(pages_of(rehearsal.artifacts / "reports"))
     for each in first["results"]:
         assert each["n_in"] == each["n_produced"] + each["n_filtered"] + each["n_failed"]
     if not FOLDER:
@@ -115,6 +115,12 @@ def test_a_million_turns_from_their_metrics_to_the_page(tmp_path: Path) -> None:
         say(f"{name:10} {taken[name][0]:8.1f} {taken[name][1]:10.1f} {taken[name][2]:6.2f}")
     seconds, processor = (sum(each[place] for each in taken.values()) for place in (0, 1))
     say(f"{'all':10} {seconds:8.1f} {processor:10.1f} {max(each[2] for each in taken.values()):6.2f}")
-    say(f"the page: {size_of(root / 'reports') / 1e6:.1f} MB")
+    say(pages_of(root / "reports"))
     if not FOLDER:
         shutil.rmtree(root)
+
+
+def pages_of(reports: Path) -> str:
+    """What the report's page weighs, and the pages of transcripts beside it."""
+    page = sum(file.stat().st_size for file in reports.rglob("index.html"))
+    return f"the page: {page / 1e6:.2f} MB, transcripts beside it {(size_of(reports) - page) / 1e6:.2f} MB"
