@@ -80,11 +80,17 @@ class Board:
 
 
 def read_board(answer: QueryResult, metrics: Sequence[str], facts: Mapping[str, Record] | None = None) -> Board | None:
-    """The board of a leaderboard's rows of one pool and language; None where no row has one of the metrics."""
+    """The board of a leaderboard's rows of one pool and language, the primary ones of the metrics first; None where no
+    row has one of them."""
     scores: dict[str, dict[str, Record]] = {}
     for record in answer.records:
         scores.setdefault(record["target"], {})[record["metric"]] = record
-    there = tuple(metric for metric in metrics if any(metric in cells for cells in scores.values()))
+    primary = {record["metric"] for record in answer.records if record.get("is_primary")}
+    there = tuple(
+        metric
+        for metric in sorted(metrics, key=lambda metric: metric not in primary)
+        if any(metric in cells for cells in scores.values())
+    )
     if not there:
         return None
     return Board(there, tuple(order_targets(scores, there[0])), scores, facts or {}, answer)

@@ -193,6 +193,16 @@ def test_who_leads_is_said_with_those_that_may_be_as_good(ties: list[str], says:
     assert alone is not None and say_who_leads(alone) == "No target has a score of FICR."
 
 
+def test_what_was_named_beforehand_heads_the_board() -> None:
+    plain = [ranked("a", 0.25, 1), ranked("b", 0.5, 2)]
+    named = [{**record, "metric": "latent_accuracy", "value": 1 - record["value"]} for record in plain]
+    rows = [{**record, "is_primary": record["metric"] == "latent_accuracy"} for record in (*plain, *named)]
+    board = read_board(answered(*rows), ["ficr", "latent_accuracy"])
+    assert board is not None
+    assert (board.headline, board.metrics) == ("latent_accuracy", ("latent_accuracy", "ficr"))
+    assert board.targets == ("a", "b")
+
+
 def test_a_line_has_what_is_known_of_its_target() -> None:
     facts = {"a": {"family": "f", "thinking": True, "target_prompt_tokens": 12_340, "cost_usd": None}}
     board = read_board(answered(ranked("a", 0.5, 1), ranked("b", 0.25, 2)), ["ficr"], facts)
