@@ -111,7 +111,7 @@ def make_assess_inputs(scene: Scene, character1: Character, character2: Characte
         talkways=taxonomy("talkway").describe(language),
         goal1=scene.goal1,
         goal2=scene.goal2,
-        goal_type=taxonomy("goal_type").show(scene.goal_type, language),
+        goal_type=taxonomy("goal_type").show(scene.goal_type, language).replace("_", " "),
         setting=describe_setting(scene),
         participant1=one,
         participant2=two,
