@@ -14,10 +14,10 @@ from rich.console import Console
 from flows.chain.results import OBSERVERS, StageResult
 from flows.cli.console import make_table
 from flows.server import viewing
-from tasks.foundation import ROOT
 from tasks.foundation.run.progress import Progress
 from tasks.foundation.store.layout import Layout
 from tasks.foundation.store.views import open_views
+from tasks.report.questions import ask
 
 Row = Mapping[str, Any]
 
@@ -78,11 +78,9 @@ class _Teller:
         ):
             self._console.print(line, soft_wrap=True)
 
-    def _ask(self, report: str) -> list[Row]:
+    def _ask(self, report: str) -> Sequence[Row]:
         with open_views(Layout.default(), self._build) as connection:
-            answer = connection.execute((ROOT / "sql" / "reports" / f"{report}.sql").read_text(encoding="utf-8"))
-            names = [column[0] for column in answer.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+            return ask(connection, report).records
 
 
 def tell_dialogue(rows: Sequence[Row]) -> Iterator[str]:

@@ -17,7 +17,7 @@ import pytest
 
 from tasks.foundation.errors import SourceError, StoreError
 from tasks.foundation.llm import cache as cache_module
-from tasks.foundation.llm.cache import CachedReply, ReplyCache
+from tasks.foundation.llm.cache import CachedReply, ReplyCache, find_replies
 from tasks.foundation.llm.cache_files import export_replies, import_replies
 from tasks.foundation.llm.packing import Packing, kind_of
 from tasks.foundation.llm.request import MOST_TOKENS, RawReply, Usage, key_of
@@ -423,6 +423,22 @@ async def test_a_dictionary_that_was_rolled_back_is_made_again(
     await cache.put(entry(call(2)))
     with ReplyCache(cache.path) as again:
         assert again.get(key_of(call(2))) == entry(call(2))
+
+
+@pytest.mark.parametrize("lost", ["packed", "dictionaries"])
+async def test_a_reply_whose_texts_are_lost_is_an_error_and_not_an_empty_one(cache: ReplyCache, lost: str) -> None:
+    await cache.put(entry(call(1)))
+    with sqlite3.connect(cache.path) as connection:
+        connection.execute(f"delete from {lost}")
+    with ReplyCache(cache.path) as again:
+        with pytest.raises(StoreError, match="not there"):
+            again.get(key_of(call(1)))
+        with pytest.raises(StoreError, match="not there"):
+            list(again.read_rows())
+        with pytest.raises(StoreError, match="not there"):
+            await again.put(entry(call(1)))
+    with pytest.raises(StoreError, match="not there"):
+        find_replies(cache.path, "replies.key = ?", [key_of(call(1))])
 
 
 async def test_pruned_replies_leave_no_text(cache: ReplyCache) -> None:

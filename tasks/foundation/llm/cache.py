@@ -76,12 +76,12 @@ COLUMNS = (
 _INSERT = f"insert into replies ({', '.join(COLUMNS)}, {_PACKED}) values ({', '.join('?' * (len(COLUMNS) + 1))})"
 _WHOLE = (
     f"select {', '.join(f'replies.{name}' for name in COLUMNS)},"
-    " packed.dictionary, packed.request_bytes, packed.content"
+    f" replies.{_PACKED}, packed.dictionary, packed.request_bytes, packed.content"
     f" from replies left join packed on packed.id = replies.{_PACKED}"
 )
 """Rows as `_read` takes them."""
 _SELECT = f"{_WHOLE} where replies.key = ?"
-_UNPACKED = f"select {', '.join(f'replies.{name}' for name in COLUMNS)}, null, null, null from replies"
+_UNPACKED = f"select {', '.join(f'replies.{name}' for name in COLUMNS)}, null, null, null, null from replies"
 """The same of a file that an earlier version has written."""
 _REQUEST, _REPLY, _STAGE = (COLUMNS.index(name) for name in ("request", "reply", "stage"))
 
@@ -443,7 +443,9 @@ def _insert(packing: Packing, row: tuple[Any, ...]) -> bool:
 
 def _read(row: tuple[Any, ...], packing: Packing) -> tuple[Any, ...]:
     """The row of COLUMNS of one of `_WHOLE`. PackingError where its texts cannot be read."""
-    *bare, dictionary, request_bytes, content = row
-    if dictionary is not None:
+    *bare, place, dictionary, request_bytes, content = row
+    if place is not None:
+        if content is None:
+            raise PackingError(f"a packed reply is malformed: its texts, row {place} of `packed`, are not there")
         bare[_REQUEST], bare[_REPLY] = packing.unpack((dictionary, request_bytes, content))
     return tuple(bare)

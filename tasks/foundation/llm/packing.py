@@ -61,8 +61,7 @@ class Packing:
         plain, answer = request.encode(), reply.encode()
         dictionary, content = self._dictionary(kind_of(stage, request), plain)
         frame = self._compressor(content).compress(plain + answer)
-        row = (dictionary, len(plain), frame)
-        added = self.connection.execute("insert into packed (dictionary, request_bytes, content) values (?, ?, ?)", row)
+        added = self.connection.execute(_INSERT, (dictionary, len(plain), frame))
         assert added.lastrowid is not None
         return added.lastrowid
 
