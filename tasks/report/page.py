@@ -62,15 +62,21 @@ def _render(template: str, **given: Any) -> str:
     )
 
 
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+def make_environment(templates: Path, **options: Any) -> Environment:
+    """An environment of a folder of templates that escapes every text and fails at every name it does not know."""
+    return Environment(
+        loader=FileSystemLoader(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        **options,
     )
+
+
+@cache
+def _environment() -> Environment:
+    environment = make_environment(TEMPLATES)
     environment.filters |= {
         "count": numbers.count,
         "moment": numbers.moment,

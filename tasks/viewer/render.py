@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from tasks.foundation.tables import TABLES
@@ -17,6 +17,7 @@ from tasks.foundation.tables.references import table_of_id
 from tasks.metrics.contributions import Contribution
 from tasks.report import numbers
 from tasks.report.page import TEMPLATES as REPORT_TEMPLATES
+from tasks.report.page import make_environment
 from tasks.report.questions import Record
 from tasks.viewer import addresses, texts
 from tasks.viewer.cells import KEY
@@ -62,14 +63,7 @@ def read_script() -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
+    environment = make_environment(TEMPLATES, finalize=_shown)
     environment.globals |= {"to": addresses, "lists": LISTS, "tables_named": NAMED}
     environment.filters |= {
         "count": numbers.count,
