@@ -97,12 +97,12 @@ def _nearest(reading: Reading, key: Mapping[str, str]) -> str:
         near = get_close_matches(key["metric"], names, 5, 0.5)
         return f"{'The nearest' if near else 'Its metrics'}: {', '.join(near or names)}"
     targets = reading.rows(
-        "select distinct coalesce(target, '(none)') as target from metrics where metric = ? order by target",
-        [key["metric"]],
+        "select distinct target from metrics where metric = ? and target is not null order by target", [key["metric"]]
     )
+    of = ", ".join(record["target"] for record in targets)
     return (
-        f"It has {key['metric']} of these targets: {', '.join(record['target'] for record in targets)}; every cell "
-        "is a row of the table metrics, and what its key does not name is null there"
+        f"It has {key['metric']} of {f'these targets: {of}' if of else 'no single target'}; every cell is a row of the "
+        "table metrics, and what its key does not name is null there"
     )
 
 

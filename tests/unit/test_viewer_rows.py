@@ -194,6 +194,8 @@ def test_a_cell_tells_what_it_rests_on_and_that_it_does_not_come_to_the_value(re
     assert not other.agrees and other.lacking is not None and "changed since" in other.lacking
     with pytest.raises(NotThere, match=r"nearest: .*awareness"):
         cells.read_cell(reading, {"metric": "awarenes"})
+    with pytest.raises(NotThere, match=r"awareness of these targets: m3;"):
+        cells.read_cell(reading, {"metric": "awareness", "target": "m33"})
     with pytest.raises(BadAsk, match="found metric, colour"):
         cells.read_cell(reading, {"metric": "awareness", "colour": "red"})
 
